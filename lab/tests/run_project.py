@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 LAB = Path(__file__).resolve().parents[1]
@@ -147,7 +147,8 @@ class Project:
         (folder / "manifest.toml").write_text(MANIFEST.format(tier=tier))
         (folder / "server.py").write_text(NOTE_PID.format(pids=str(self.pids), name=name) + server)
 
-    def start(self, *arguments: str) -> subprocess.Popen[str]:
+    def start(self, *arguments: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
+        """``before``: the words before the command, such as those that enter a namespace."""
         env = {
             **os.environ,
             "WIREBENCH_ROOT": str(self.root),
@@ -156,7 +157,7 @@ class Project:
             "TMPDIR": str(self.temporary),
         }
         return subprocess.Popen(
-            [sys.executable, "-m", "wirebench.cli.main", *arguments],
+            [*before, sys.executable, "-m", "wirebench.cli.main", *arguments],
             env=env,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

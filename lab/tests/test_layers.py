@@ -30,6 +30,7 @@ ORDER = (
     "decide",
     "serve",
     "selftest",
+    "fleet",
     "cli",
 )
 SOURCE = Path(wirebench.__file__).parent

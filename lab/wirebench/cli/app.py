@@ -27,6 +27,7 @@ COMMANDS = (
     "gate",
     "history",
     "serve",
+    "fleet",
     "decide",
     "footprint",
     "google_benchmark",

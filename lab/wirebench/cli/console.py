@@ -14,6 +14,8 @@ EXIT_FAILED = 1
 """A contestant failed, or something is missing."""
 EXIT_USAGE = 64
 """Wrong usage or an unknown name (EX_USAGE of sysexits.h)."""
+EXIT_UNAVAILABLE = 69
+"""What is needed is not there (EX_UNAVAILABLE)."""
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
 

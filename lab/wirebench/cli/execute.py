@@ -17,7 +17,7 @@ from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.announce import announce, ending_lines
 from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
-from wirebench.cli.console import console
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error
 from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
 
@@ -74,9 +74,7 @@ class Site(Protocol):
         """The bench, entered for the time of the run."""
         ...
 
-    def measure(
-        self, session: Session, plan: Plan, *, look: Look, capacity: Capacity, out: Console
-    ) -> Measured: ...
+    def measure(self, session: Session, plan: Plan, *, look: Look, out: Console) -> Measured: ...
 
 
 class LocalSite:
@@ -89,9 +87,7 @@ class LocalSite:
 
         return LocalBench(root=root, jobs=jobs)
 
-    def measure(
-        self, session: Session, plan: Plan, *, look: Look, capacity: Capacity, out: Console
-    ) -> Measured:
+    def measure(self, session: Session, plan: Plan, *, look: Look, out: Console) -> Measured:
         from wirebench.run.progress import watcher_for
         from wirebench.stats import dropped_blocks
         from wirebench.stats.validity import void_reason
@@ -100,7 +96,7 @@ class LocalSite:
             return session.measure(
                 plan,
                 look=look,
-                capacity=capacity,
+                capacity=_capacity(session, plan),
                 dropped=lambda block: bool(dropped_blocks(block)),
                 void=void_reason,
                 watcher=watcher,
@@ -138,7 +134,7 @@ class _Execution:
 
     def carry_out(self) -> int:
         from wirebench.process.interrupt import Interrupted, hold, interruptible
-        from wirebench.run.session import finish
+        from wirebench.run.session import RunStopped, finish
 
         out = console()
         before = self._stored(self.request.resume)
@@ -163,6 +159,9 @@ class _Execution:
                 status, code = "complete", session.exit_code()
             except Interrupted as interrupted:
                 status, code = "interrupted", 128 + interrupted.signum
+            except RunStopped as stopped:
+                say_error(str(stopped))
+                status, code = "interrupted", EXIT_UNAVAILABLE
             finally:
                 if session is not None:
                     finish(session, status=status, exit_code=code)
@@ -315,13 +314,7 @@ class _Execution:
                 plan = session.prepare()
         else:
             plan = session.prepare()
-        measured = self.site.measure(
-            session,
-            plan,
-            look=_look(session, plan),
-            capacity=_capacity(session, plan),
-            out=out,
-        )
+        measured = self.site.measure(session, plan, look=_look(session, plan), out=out)
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -40,6 +40,10 @@ _OF_THE_HOST = ("not_installed", "open_files")
 """Why a contestant is in no block of a cell, when that says nothing about it."""
 
 
+class RunStopped(Exception):  # noqa: N818  # what is measured stands
+    """A run cannot go on now, and can be completed later. The text is for the user."""
+
+
 def _no_capacity(_cell: str, _contestant: str) -> None:
     """For plans without a cell whose rate is a share."""
 
@@ -86,6 +90,10 @@ class Session:
     @property
     def trials(self) -> tuple[TrialRecord, ...]:
         return tuple(self._trials)
+
+    @property
+    def left(self) -> tuple[LeftRecord, ...]:
+        return tuple(self._left)
 
     def prepare(self) -> Plan:
         """Build and verify all contestants, then draw the plan. A resumed run already

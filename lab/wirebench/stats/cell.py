@@ -112,10 +112,18 @@ class CellData:
 
     @cached_property
     def _repeats(self) -> dict[int, int]:
-        """The repeat of each block with a valid trial."""
-        return {
-            block: trial.repeat for trials in self.valid.values() for block, trial in trials.items()
+        """The repeat of each block with a valid trial. A host of a fleet is a repeat: what differs
+        between repeats differs between hosts, too, and more.
+        """
+        found = {
+            block: (trial.host, trial.repeat)
+            for trials in self.valid.values()
+            for block, trial in trials.items()
         }
+        hosts = sorted({host for host, _ in found.values()})
+        if hosts in ([], [""]):
+            return {block: repeat for block, (_, repeat) in found.items()}
+        return {block: hosts.index(host) for block, (host, _) in found.items()}
 
     @property
     def twin_pair(self) -> tuple[str, str] | None:

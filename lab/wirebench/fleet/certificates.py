@@ -1,0 +1,101 @@
+"""The certificates of a fleet: one authority, one certificate for the scheduler and one a host.
+
+Who holds one of them may run any code on every host of the fleet, since that is what Dask's workers
+are for. Keys are readable by their owner only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from wirebench.catalog.errors import CatalogError
+
+# Imported where they are used: they take most of a second.
+if TYPE_CHECKING:
+    import trustme
+    from distributed.security import Security
+
+CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "certificate.pem", "key.pem"
+AUTHORITY_KEY_FILE = "authority-key.pem"
+SCHEDULER = "scheduler"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Identity:
+    """The folder that one host needs: the authority, its own certificate and key."""
+
+    folder: Path
+
+    def security(self) -> Security:
+        """TLS and nothing else, in both directions. ``CatalogError`` if a file is missing."""
+        from distributed.security import Security
+
+        files = [str(self.folder / name) for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
+        for file in files:
+            if not os.access(file, os.R_OK):
+                raise CatalogError(
+                    f"{file}: expected a certificate of the fleet, got none to read; 'wirebench"
+                    " fleet init' makes them, and each host gets its own folder"
+                )
+        ca, certificate, key = files
+        return Security(
+            require_encryption=True,
+            tls_ca_file=ca,
+            tls_client_cert=certificate,
+            tls_client_key=key,
+            tls_scheduler_cert=certificate,
+            tls_scheduler_key=key,
+            tls_worker_cert=certificate,
+            tls_worker_key=key,
+        )
+
+    def fleet_id(self) -> str:
+        """Identical for all hosts of a fleet: twelve hexadecimal digits of its authority."""
+        return hashlib.sha256((self.folder / CA_FILE).read_bytes()).hexdigest()[:12]
+
+
+def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:
+    """Make what is missing of ``folder/NAME`` for the scheduler and each host. Returns the names
+    that are new. The authority is made once, so that hosts can join later.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    authority = _authority(folder)
+    new = []
+    for name in (SCHEDULER, *names):
+        own = folder / name
+        if (own / KEY_FILE).exists():
+            continue
+        own.mkdir(exist_ok=True, mode=0o700)
+        issued = authority.issue_cert(name, common_name=name)
+        _write(own / CA_FILE, authority.cert_pem.bytes())
+        _write(own / CERTIFICATE_FILE, b"".join(one.bytes() for one in issued.cert_chain_pems))
+        _write(own / KEY_FILE, issued.private_key_pem.bytes())
+        new.append(name)
+    return new
+
+
+def _authority(folder: Path) -> trustme.CA:
+    import trustme
+
+    certificate, key = folder / CA_FILE, folder / AUTHORITY_KEY_FILE
+    if key.exists():
+        return trustme.CA.from_pem(certificate.read_bytes(), key.read_bytes())
+    made = trustme.CA(organization_name="wirebench fleet")
+    _write(certificate, made.cert_pem.bytes())
+    _write(key, made.private_key_pem.bytes())
+    return made
+
+
+def _write(path: Path, content: bytes) -> None:
+    """A file that no other user can read, at any moment."""
+    scratch = path.with_name(f".{path.name}.new")
+    scratch.unlink(missing_ok=True)
+    handle = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+    scratch.replace(path)

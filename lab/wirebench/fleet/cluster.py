@@ -1,0 +1,206 @@
+"""The fleet as the command sees it: a scheduler in this process, and the workers that join it."""
+
+from __future__ import annotations
+
+import queue
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+import distributed
+
+from wirebench.catalog.errors import CatalogError
+from wirebench.fleet.certificates import SCHEDULER, Identity
+from wirebench.fleet.hosts import FleetFile, Host
+from wirebench.fleet.quiet import NO_PAGES, make_quiet, slow_down
+from wirebench.fleet.ssh import SshWorker
+from wirebench.fleet.worker import reason
+from wirebench.process.interrupt import waiting
+
+_LOOK_S = 1.0
+"""How often this process looks whether hosts are there. It costs some 0.1 ms."""
+
+Result = TypeVar("Result")
+
+
+class HostError(Exception):
+    """A host refused what it was asked, or failed at it. The text is for the user."""
+
+
+class HostLostError(HostError):
+    """A host is not there any more."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """What a host answered; or that it refused (``error``), or is lost (``lost``)."""
+
+    host: str
+    result: Any = None
+    error: str | None = None
+    lost: bool = False
+
+
+class Cluster:
+    """Use it as a context manager. Each host does one thing at a time."""
+
+    def __init__(self, fleet: FleetFile) -> None:
+        self.fleet = fleet
+        self._stack = ExitStack()
+        self._events: queue.SimpleQueue[distributed.Future[Any]] = queue.SimpleQueue()
+        self._busy: dict[str, tuple[str, distributed.Future[Any]]] = {}
+        """By host: its worker, and what it is doing."""
+        self._number = 0
+
+    def __enter__(self) -> Cluster:
+        make_quiet(lost_after_s=self.fleet.lost_after_s)
+        identity = Identity(folder=self.fleet.certificates / SCHEDULER)
+        security = identity.security()
+        scratch = self._stack.enter_context(tempfile.TemporaryDirectory(prefix="wirebench-fleet-"))
+        try:
+            self._cluster = self._stack.enter_context(
+                distributed.SpecCluster(
+                    scheduler={
+                        "cls": distributed.Scheduler,
+                        "options": {
+                            "protocol": "tls://",
+                            "security": security,
+                            "host": self.fleet.listen,
+                            "port": self.fleet.port,
+                            "local_directory": scratch,
+                            "dashboard": False,
+                            "dashboard_address": NO_PAGES,
+                        },
+                    },
+                    workers=dict(_by_ssh(self.fleet)),
+                    security=security,
+                )
+            )
+        except Exception as error:
+            self._stack.close()
+            raise CatalogError(
+                f"{self.fleet.path}: cannot start the scheduler at {self.fleet.scheduler}, or a"
+                f" worker by ssh: {reason(error)}"
+            ) from error
+        slow_down(self._cluster.scheduler)
+        self._client = self._stack.enter_context(distributed.Client(self._cluster))
+        return self
+
+    def __exit__(
+        self,
+        _kind: type[BaseException] | None,
+        _error: BaseException | None,
+        _trace: TracebackType | None,
+    ) -> None:
+        self._stack.close()
+
+    def present(self) -> dict[str, str]:
+        """The hosts of the fleet whose workers are here, each with what names this worker."""
+        return {
+            str(one.name): str(one.address)
+            for one in list(self._cluster.scheduler.workers.values())
+            if one.name in self.fleet.hosts
+        }
+
+    def wait_for(self, names: set[str], *, timeout_s: float) -> set[str]:
+        """Wait until these hosts are here. Returns those that are not."""
+        deadline = time.monotonic() + timeout_s
+        while (missing := names - set(self.present())) and time.monotonic() < deadline:
+            with waiting():
+                time.sleep(_LOOK_S / 5)
+        return missing
+
+    @property
+    def idle(self) -> list[str]:
+        return [name for name in self.fleet.hosts if name in self.present().keys() - self._busy]
+
+    def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
+        """Ask a host that is idle. ``wait()`` has the answer."""
+        address = self.present().get(host)
+        if address is None:
+            raise HostLostError(f"host {host}: expected its worker, got none")
+        self._number += 1
+        future = self._client.submit(
+            task,
+            *arguments,
+            key=f"{task.__name__}-{host}-{self._number}",
+            workers=[address],
+            allow_other_workers=False,
+            resources={"host": 1},
+            retries=0,
+            pure=False,
+        )
+        self._busy[host] = (address, future)
+        future.add_done_callback(self._events.put)
+
+    def wait(self, *, timeout_s: float) -> Event | None:
+        """The next thing that a host answers, or that happens to it; None if nothing does."""
+        deadline = time.monotonic() + timeout_s
+        while True:
+            here = self.present()
+            for host, (address, future) in self._busy.items():
+                if here.get(host) != address and not future.done():
+                    return self._forget(host, future)
+            try:
+                with waiting():
+                    future = self._events.get(timeout=_LOOK_S)
+            except queue.Empty:
+                if time.monotonic() > deadline:
+                    return None
+                continue
+            for host, (_, asked) in self._busy.items():
+                if asked is future:
+                    return self._answer(host, future)
+
+    def call(self, host: str, task: Callable[..., Any], *arguments: Any) -> Any:
+        """Ask a host and wait for it, while nothing else is under way. ``HostError`` where it
+        refuses.
+        """
+        self.begin(host, task, *arguments)
+        while (event := self.wait(timeout_s=_LOOK_S)) is None:
+            pass
+        if event.lost:
+            raise HostLostError(f"host {host}: it is lost: {event.error}")
+        if event.error is not None:
+            raise HostError(event.error)
+        return event.result
+
+    def _answer(self, host: str, future: distributed.Future[Any]) -> Event:
+        if future.status != "finished":
+            error = future.exception()
+            if not isinstance(error, distributed.KilledWorker) and future.status == "error":
+                del self._busy[host]
+                return Event(host=host, error=reason(error) if error is not None else "it failed")
+            return self._forget(host, future)
+        del self._busy[host]
+        try:
+            return Event(host=host, result=future.result())
+        except Exception as error:  # it went between its answer and our reading it
+            return Event(host=host, lost=True, error=reason(error))
+
+    def _forget(self, host: str, future: distributed.Future[Any]) -> Event:
+        # It must not run anywhere else, nor here when the host comes back.
+        future.cancel()
+        del self._busy[host]
+        return Event(host=host, lost=True, error="its worker is gone, or has been silent")
+
+
+def _by_ssh(fleet: FleetFile) -> Mapping[str, Mapping[str, Any]]:
+    return {
+        host.name: {
+            "cls": SshWorker,
+            "options": {"host": host, "certificates": fleet.certificates / host.name},
+        }
+        for host in fleet.hosts.values()
+        if host.ssh is not None
+    }
+
+
+def certificates_of(fleet: FleetFile, host: Host) -> Path:
+    """The folder that the host needs."""
+    return fleet.certificates / host.name

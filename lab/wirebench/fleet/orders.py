@@ -1,0 +1,78 @@
+"""What a host is asked to do: one block, and what it needs for it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pydantic import TypeAdapter, ValidationError
+
+from wirebench.catalog.errors import explain
+from wirebench.plan.model import PlannedCell
+from wirebench.trial.record import SCHEMA, TrialRecord
+
+PROGRAMS = "programs"
+"""The name of the bundle with the native programs."""
+
+
+class OrderError(Exception):
+    """An order or its result cannot be used. The text is for the user."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockOrder:
+    """Trials of one block, for one host."""
+
+    run: str
+    """The name of the run's directory."""
+    attempt: str
+    """Differs between orders. A host takes each once."""
+    host: str
+    seed: int
+    """The run's."""
+    cell: PlannedCell
+    block: int
+    trials: tuple[str, ...]
+    """The ids of the block's trials to run."""
+    capacities: Mapping[str, float] = field(default_factory=dict)
+    """What the contestants do a second in the cell that the load is a share of."""
+    hardware_threads: int
+    bundles: Mapping[str, str]
+    """The digest of each contestant's bundle, and of ``PROGRAMS``."""
+    builds: Mapping[str, str]
+    """The build folder of each contestant, below the root."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BlockRecord:
+    """A line of ``blocks.jsonl``: which host a block was given to. It is written before the host
+    hears of it, so that no two hosts can have trials of one block.
+    """
+
+    schema: int = SCHEMA
+    cell: str
+    """``study.cell``"""
+    block: int
+    host: str
+    trials: tuple[str, ...]
+    """The ids of its trials: the entries that were in the cell then."""
+
+
+ORDER = TypeAdapter(BlockOrder)
+BLOCK = TypeAdapter(BlockRecord)
+_TRIAL = TypeAdapter(TrialRecord)
+
+
+def read_trial(line: str, *, host: str) -> TrialRecord:
+    """A line that a host wrote. ``OrderError`` if it is no trial of that host."""
+    try:
+        record = _TRIAL.validate_json(line)
+    except ValidationError as error:
+        raise OrderError(explain(error, path=f"a trial of {host}")) from error
+    if record.host != host:
+        raise OrderError(f"a trial of {host}: host: expected {host!r}, got {record.host!r}")
+    return record
+
+
+def write_trial(record: TrialRecord) -> object:
+    return _TRIAL.dump_python(record, mode="json")
