@@ -69,7 +69,9 @@ class Fleet:
 
     def start_run(self, *arguments: str) -> subprocess.Popen[str]:
         return self.project.start(
-            *("fleet", "run", *arguments), *("--fleet", str(self.file), "--wait", "60")
+            *("fleet", "run", *arguments),
+            *("--fleet", str(self.file), "--wait", "60"),
+            before=self.enter.get("command", ()),
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:

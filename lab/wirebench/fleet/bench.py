@@ -50,8 +50,8 @@ class FleetBench(LocalBench):
         few = [name for name, one in self.hosts.items() if int(one["cores"]) < 2]
         asleep = [name for name, one in self.hosts.items() if not one["cores_awake"]]
         notes = [
-            f"blocks went to {count_of(len(self.hosts), 'host')}; each host is a repeat, so that what"
-            " hosts differ by is in every interval"
+            f"blocks went to {count_of(len(self.hosts), 'host')}; each host is a repeat, so that"
+            " what hosts differ by is in every interval"
         ]
         if few:
             notes.append(
