@@ -329,3 +329,18 @@ def test_a_run_recorded_by_an_older_version_is_recorded_again(tmp_path: Path) ->
         assert not isinstance(one, RepeatRecord)
         assert bool(one.noise) == (one.run == run.info.name)
         assert one.preset == ("quick" if one.noise else "")
+
+
+def test_hosts_of_a_fleet_are_repeats() -> None:
+    world = Run(studies=("concurrency",), samples=5, blocks=12, repeats=3, run_noise=0.05)
+    plan = make_plan(world)
+    repeated = make_trials(world, plan)
+    hosts = [replace(one, host="abc"[one.repeat - 1], repeat=1) for one in repeated]
+    mixed = [replace(one, host="", repeat=1) for one in repeated]
+    by_repeat, by_host, neither = (
+        analyse(trials, plan).cells[0] for trials in (repeated, hosts, mixed)
+    )
+    assert by_host.pairs == by_repeat.pairs
+    assert by_host.run_effect == by_repeat.run_effect
+    assert by_host.run_effect.repeats == 3
+    assert neither.run_effect.source == "unknown"
