@@ -72,7 +72,7 @@ def register(app: typer.Typer) -> None:
     fleet.command("check")(check)
     fleet.command("worker")(worker)
     fleet.command("run")(run)
-    app.add_typer(fleet)
+    app.add_typer(fleet, name="fleet")
 
 
 def init(fleet: File = _FILE) -> None:

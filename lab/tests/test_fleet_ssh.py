@@ -1,0 +1,133 @@
+"""A worker that is started over ssh, by an ssh server in this process."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from wirebench.fleet.certificates import make_certificates
+from wirebench.fleet.hosts import Host
+from wirebench.fleet.ssh import REMOTE_FOLDER, SshWorker
+
+# asyncssh's server, which only this test uses, leaves a coroutine of a closed process.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
+NOTE = """\
+import os, sys, time
+out = open({note!r}, "a")
+print(*sys.argv[1:], file=out, flush=True)
+sys.stdin.read()
+print("ended", file=out, flush=True)
+"""
+
+
+async def serve(
+    home: Path, key: asyncssh.SSHKey, user_key: asyncssh.SSHKey
+) -> asyncssh.SSHAcceptor:
+    """An ssh server that runs what it is asked to, at home in this folder."""
+
+    async def run(process: asyncssh.SSHServerProcess[bytes]) -> None:
+        child = await asyncio.create_subprocess_shell(
+            process.command or "true",
+            cwd=home,
+            env={**os.environ, "HOME": str(home)},
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
+        process.exit(await child.wait())
+
+    allowed = asyncssh.import_authorized_keys(user_key.export_public_key().decode())
+    return await asyncssh.listen(
+        "127.0.0.1",
+        0,
+        server_host_keys=[key],
+        authorized_client_keys=allowed,
+        process_factory=run,
+        encoding=None,
+    )
+
+
+def test_a_worker_gets_its_certificate_and_ends_with_the_connection(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "certificates", ["alpha"])
+    home, note = tmp_path / "home", tmp_path / "note"
+    home.mkdir()
+    script = home / "wirebench.py"
+    script.write_text(NOTE.format(note=str(note)))
+
+    async def run() -> None:
+        key, user_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
+        server = await serve(home, key, user_key)
+        port = server.get_port()
+        known = asyncssh.import_known_hosts(
+            f"[127.0.0.1]:{port} {key.export_public_key().decode()}"
+        )
+        worker = SshWorker(
+            "tls://127.0.0.1:8786",
+            host=Host(
+                name="alpha",
+                role="both",
+                ssh=f"me@127.0.0.1:{port}",
+                command=f"{sys.executable} {script}",
+            ),
+            certificates=tmp_path / "certificates" / "alpha",
+            connect_options={"known_hosts": known, "client_keys": [user_key]},
+        )
+        await worker.start()
+        await until(lambda: note.exists() and "tls://" in note.read_text())
+        await worker.close()
+        await until(lambda: "ended" in note.read_text())
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())
+    folder = home / REMOTE_FOLDER / "alpha"
+    assert {path.name for path in folder.iterdir()} == {"ca.pem", "certificate.pem", "key.pem"}
+    assert {path.stat().st_mode & 0o077 for path in folder.iterdir()} == {0}
+    first = note.read_text().splitlines()[0]
+    assert first == (
+        f"fleet worker --attached --host alpha --certificates {REMOTE_FOLDER}/alpha"
+        " tls://127.0.0.1:8786"
+    )
+
+
+def test_an_unknown_host_key_is_refused(tmp_path: Path) -> None:
+    make_certificates(tmp_path / "certificates", ["alpha"])
+
+    async def run() -> None:
+        key, user_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
+        server = await serve(tmp_path, key, user_key)
+        other = asyncssh.generate_private_key("ssh-ed25519")
+        known = asyncssh.import_known_hosts(
+            f"[127.0.0.1]:{server.get_port()} {other.export_public_key().decode()}"
+        )
+        worker = SshWorker(
+            "tls://127.0.0.1:8786",
+            host=Host(
+                name="alpha", role="both", ssh=f"127.0.0.1:{server.get_port()}", command="true"
+            ),
+            certificates=tmp_path / "certificates" / "alpha",
+            connect_options={"known_hosts": known, "client_keys": [user_key]},
+        )
+        with pytest.raises(asyncssh.HostKeyNotVerifiable):
+            await worker.start()
+        server.close()
+        await server.wait_closed()
+
+    asyncio.run(run())
+    assert not (tmp_path / REMOTE_FOLDER).exists()
+
+
+async def until(condition: object) -> None:
+    assert callable(condition)
+    for _ in range(1000):
+        if condition():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError("it did not come")
