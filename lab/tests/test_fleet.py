@@ -18,7 +18,7 @@ from wirebench.fleet.bundles import BundleError, Packed, pack, pack_contestant
 from wirebench.fleet.certificates import CA_FILE, KEY_FILE, Identity, make_certificates
 from wirebench.fleet.cores import share_cores
 from wirebench.fleet.hosts import read_fleet
-from wirebench.fleet.orders import BlockOrder, OrderError, read_trial
+from wirebench.fleet.orders import TRIAL, BlockOrder, OrderError, read_trial
 from wirebench.fleet.parity import differences, refusals
 from wirebench.fleet.place import HostPlace
 from wirebench.fleet.ssh import split_address
@@ -291,9 +291,7 @@ def test_roots_differ_in_length_between_hosts(tmp_path: Path) -> None:
 
 
 def test_only_a_trial_of_the_host_itself_is_read() -> None:
-    from wirebench.fleet.orders import _TRIAL
-
-    line = _TRIAL.dump_json(replace(trial(1), host="a")).decode()
+    line = TRIAL.dump_json(replace(trial(1), host="a")).decode()
     assert read_trial(line, host="a").host == "a"
     with pytest.raises(OrderError, match="host: expected 'b', got 'a'"):
         read_trial(line, host="b")

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
-from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -16,7 +15,7 @@ import distributed
 
 from wirebench.catalog.errors import CatalogError
 from wirebench.fleet.certificates import SCHEDULER, Identity
-from wirebench.fleet.hosts import FleetFile, Host
+from wirebench.fleet.hosts import FleetFile
 from wirebench.fleet.quiet import NO_PAGES, make_quiet, slow_down
 from wirebench.fleet.ssh import SshWorker
 from wirebench.fleet.worker import reason
@@ -117,7 +116,8 @@ class Cluster:
 
     @property
     def idle(self) -> list[str]:
-        return [name for name in self.fleet.hosts if name in self.present().keys() - self._busy]
+        free = self.present().keys() - self._busy.keys()
+        return [name for name in self.fleet.hosts if name in free]
 
     def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
         """Ask a host that is idle. ``wait()`` has the answer."""
@@ -199,8 +199,3 @@ def _by_ssh(fleet: FleetFile) -> Mapping[str, Mapping[str, Any]]:
         for host in fleet.hosts.values()
         if host.ssh is not None
     }
-
-
-def certificates_of(fleet: FleetFile, host: Host) -> Path:
-    """The folder that the host needs."""
-    return fleet.certificates / host.name

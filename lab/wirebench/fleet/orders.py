@@ -60,13 +60,13 @@ class BlockRecord:
 
 ORDER = TypeAdapter(BlockOrder)
 BLOCK = TypeAdapter(BlockRecord)
-_TRIAL = TypeAdapter(TrialRecord)
+TRIAL = TypeAdapter(TrialRecord)
 
 
 def read_trial(line: str, *, host: str) -> TrialRecord:
     """A line that a host wrote. ``OrderError`` if it is no trial of that host."""
     try:
-        record = _TRIAL.validate_json(line)
+        record = TRIAL.validate_json(line)
     except ValidationError as error:
         raise OrderError(explain(error, path=f"a trial of {host}")) from error
     if record.host != host:
@@ -75,4 +75,4 @@ def read_trial(line: str, *, host: str) -> TrialRecord:
 
 
 def write_trial(record: TrialRecord) -> object:
-    return _TRIAL.dump_python(record, mode="json")
+    return TRIAL.dump_python(record, mode="json")

@@ -19,6 +19,7 @@ from typing import Any
 
 import distributed
 from distributed.comm.addressing import get_address_host_port
+from distributed.comm.core import connect
 from distributed.security import Security
 
 from wirebench.fleet.child import CORES_VARIABLE, WORKER_GONE
@@ -33,6 +34,7 @@ _AGAIN_S = 1.0
 _END_S = 30.0
 """How long a child has to end its trial's processes."""
 _CLOSE_S = 2.0
+_REACH_S = 10.0
 
 
 def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
@@ -191,8 +193,11 @@ async def _serve(settings: WorkerSettings, side: HostSide, say: Callable[[str], 
     while not ended.is_set():
         worker = None
         try:
+            await _reach(settings)
             worker = HostWorker(settings.scheduler, side=side, security=settings.security)
             await _first(worker.start(), ended.wait())
+            if ended.is_set():
+                break
             say_once(f"serves {settings.scheduler}")
             await _first(worker.finished(), ended.wait())
         except Exception as error:  # of many classes: OSError, TLS, Dask's own
@@ -203,6 +208,13 @@ async def _serve(settings: WorkerSettings, side: HostSide, say: Callable[[str], 
             if worker is not None:
                 await worker.close(timeout=_CLOSE_S)
         await _first(ended.wait(), asyncio.sleep(_AGAIN_S))
+
+
+async def _reach(settings: WorkerSettings) -> None:
+    """Raise why the scheduler cannot be reached: a worker itself tries again without a word."""
+    arguments = settings.security.get_connection_args("worker")
+    comm = await connect(settings.scheduler, timeout=_REACH_S, **arguments)
+    await comm.close()
 
 
 def _read_to_end(ended: asyncio.Event) -> None:
