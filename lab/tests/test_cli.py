@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tomllib
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from conftest import MANIFEST, Project
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import COMMANDS, make_app
 from wirebench.cli.arguments import check_folder, check_output
+from wirebench.cli.console import console
 from wirebench.cli.main import run_app
 
 LANGUAGE = """
@@ -156,6 +158,12 @@ def test_new_makes_a_contestant_that_works_and_says_what_to_edit(
 
 
 REAL_ROOT = Path(__file__).resolve().parents[2]
+
+
+def test_a_line_number_is_no_emoji() -> None:
+    file = StringIO()
+    console(file).print("server.rs:100: tokio")
+    assert file.getvalue() == "server.rs:100: tokio\n"
 
 
 @pytest.mark.parametrize(

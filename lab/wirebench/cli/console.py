@@ -28,7 +28,7 @@ def console(file: IO[str] | None = None) -> Console:
     """
     stream = sys.stdout if file is None else file
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
-    return Console(file=stream, width=width, highlight=False)
+    return Console(file=stream, width=width, highlight=False, emoji=False)
 
 
 def error_console() -> Console:

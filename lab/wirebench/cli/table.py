@@ -281,4 +281,4 @@ def run_tables(
 def write_tables(path: Path, draw: Callable[[Console], None]) -> None:
     """Write the same tables as plain text."""
     with path.open("w", encoding="utf-8") as file:
-        draw(Console(file=file, width=WIDTH, color_system=None, highlight=False))
+        draw(Console(file=file, width=WIDTH, color_system=None, highlight=False, emoji=False))
