@@ -23,6 +23,7 @@ from wirebench.fleet.parity import differences, refusals
 from wirebench.fleet.place import HostPlace
 from wirebench.fleet.ssh import split_address
 from wirebench.fleet.worker import clean_environment
+from wirebench.report.provenance import host_rows
 
 
 def write_fleet(folder: Path, text: str) -> Path:
@@ -35,14 +36,13 @@ def test_a_fleet_file_names_its_hosts_and_the_scheduler(tmp_path: Path) -> None:
     fleet = read_fleet(
         write_fleet(
             tmp_path,
-            'listen = "10.0.0.1"\n[hosts.a]\n[hosts.b]\nssh = "me@b:2222"\nrole = "server"\n',
+            'listen = "10.0.0.1"\n[hosts.a]\n[hosts.b]\nssh = "me@b:2222"\n',
         )
     )
     assert fleet.scheduler == "tls://10.0.0.1:8786"
     assert list(fleet.hosts) == ["a", "b"]
     assert fleet.hosts["a"].ssh is None
-    assert fleet.hosts["a"].role == "both"
-    assert fleet.hosts["b"].role == "server"
+    assert fleet.hosts["b"].ssh == "me@b:2222"
     assert fleet.certificates == tmp_path / "fleet-certificates"
     assert replace(fleet, listen="fd00::1").scheduler == "tls://[fd00::1]:8786"
 
@@ -53,8 +53,7 @@ def test_a_fleet_file_names_its_hosts_and_the_scheduler(tmp_path: Path) -> None:
         ("", "listen: expected a value, got nothing"),
         ('listen = "x"\n[hosts]\n', "hosts: expected"),
         ('listen = "x"\nport = 0\n[hosts.a]\n', "port: expected greater than or equal to 1"),
-        ('listen = "x"\n[hosts.a]\nroles = "server"\n', "hosts.a.roles: expected no such key"),
-        ('listen = "x"\n[hosts.a]\nrole = "spare"\n', "hosts.a.role: expected"),
+        ('listen = "x"\n[hosts.a]\ncores = 2\n', "hosts.a.cores: expected no such key"),
         ('listen = "x"\n[hosts."../a"]\n', "hosts"),
         # What would be an option of ssh, not a name.
         ('listen = "x"\n[hosts.a]\nssh = "-oProxyCommand=x"\n', "hosts.a.ssh: expected"),
@@ -353,4 +352,15 @@ def test_hosts_of_another_architecture_or_version_are_refused() -> None:
     assert refusals(hosts) == [
         "architecture: x86_64 on a; aarch64 on b",
         "wirebench: 0.1.0 on a; 0.2.0 on b",
+    ]
+
+
+def test_a_report_names_each_host_of_a_fleet() -> None:
+    one = {"cpu_model": "X", "cores": 4, "kernel": "6.1", "distribution": "D"}
+    assert list(
+        host_rows({"host_id": "fleet-1", "hosts": {"a": one, "b": {"cpu_model": "Y"}}})
+    ) == [
+        ("a", "X, 4 cores, kernel 6.1, D"),
+        ("b", "Y"),
+        ("host", "fleet-1"),
     ]

@@ -48,7 +48,7 @@ def test_a_thousand_workers_are_given_blocks_and_their_histograms_merge(tmp_path
         subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT) as workers,
     ):
         try:
-            assert cluster.wait_for(set(fleet.hosts), timeout_s=400) == set()
+            assert cluster.wait_for(set(fleet.hosts), timeout_s=1200) == set()
             doing: dict[str, Handed] = {}
             for host in cluster.idle:
                 handed = rounds.next(host)

@@ -72,7 +72,6 @@ def test_a_worker_gets_its_certificate_and_ends_with_the_connection(tmp_path: Pa
             "tls://127.0.0.1:8786",
             host=Host(
                 name="alpha",
-                role="both",
                 ssh=f"me@127.0.0.1:{port}",
                 command=f"{sys.executable} {script}",
             ),
@@ -109,9 +108,7 @@ def test_an_unknown_host_key_is_refused(tmp_path: Path) -> None:
         )
         worker = SshWorker(
             "tls://127.0.0.1:8786",
-            host=Host(
-                name="alpha", role="both", ssh=f"127.0.0.1:{server.get_port()}", command="true"
-            ),
+            host=Host(name="alpha", ssh=f"127.0.0.1:{server.get_port()}", command="true"),
             certificates=tmp_path / "certificates" / "alpha",
             connect_options={"known_hosts": known, "client_keys": [user_key]},
         )

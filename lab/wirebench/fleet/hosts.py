@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -16,8 +16,6 @@ FLEET_FILE = "fleet.toml"
 SCHEDULER_PORT = 8786
 """Dask's own."""
 
-HostRole = Literal["server", "generator", "both"]
-
 _Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,62}$")]
 _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\s-][^\n]*$")]
 
@@ -25,7 +23,6 @@ _Line = Annotated[str, Field(min_length=1, pattern=r"^[^\s-][^\n]*$")]
 @dataclass(frozen=True, kw_only=True)
 class Host:
     name: str
-    role: HostRole
     ssh: str | None
     """``[user@]name[:port]``. None: its worker is started by hand."""
     command: str
@@ -54,7 +51,6 @@ class _Strict(BaseModel):
 
 
 class _Host(_Strict):
-    role: HostRole = "both"
     ssh: _Line | None = None
     command: _Line = "wirebench"
 
@@ -89,7 +85,7 @@ def read_fleet(path: Path) -> FleetFile:
         lost_after_s=file.lost_after_s,
         certificates=path.parent / file.certificates,
         hosts={
-            name: Host(name=name, role=one.role, ssh=one.ssh, command=one.command)
+            name: Host(name=name, ssh=one.ssh, command=one.command)
             for name, one in file.hosts.items()
         },
     )

@@ -63,8 +63,8 @@ class FleetRun:
     say: Callable[[str], None]
     patience_s: float
     clock_ns: Callable[[], int] = time.monotonic_ns
-    _refused: dict[str, str] = field(default_factory=dict)
-    """Hosts that get no more blocks, and why."""
+    _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
+    """Hosts that get no more blocks of this worker of theirs, and why."""
     _known: dict[str, str] = field(default_factory=dict)
     """By host, the worker that has what the run needs, and whose trials were collected."""
     _doing: dict[str, Handed] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class FleetRun:
         while True:
             check()
             for host in self.hosts.idle:
-                if host not in self._refused:
+                if self._is_usable(host):
                     self._give(host)
             if self._doing:
                 alone_since = None
@@ -108,8 +108,7 @@ class FleetRun:
                 continue
             if not self._rounds.wanting:
                 return
-            usable = self.hosts.present().keys() - self._refused
-            if not usable:
+            if not any(map(self._is_usable, self.hosts.present())):
                 alone_since = alone_since if alone_since is not None else self.clock_ns() / 1e9
                 if self.clock_ns() / 1e9 - alone_since > self.patience_s:
                     raise RunStopped(self._nobody())
@@ -130,6 +129,11 @@ class FleetRun:
 
     def _is_here(self, host: str) -> bool:
         return host in self.hosts.present()
+
+    def _is_usable(self, host: str) -> bool:
+        """A worker that is started again gets another chance."""
+        here = self.hosts.present().get(host)
+        return here is not None and self._refused.get(host, ("", ""))[0] != here
 
     def _welcome(self, host: str) -> None:
         """Give a worker that is new to the run what it needs, and collect what the host has."""
@@ -176,7 +180,7 @@ class FleetRun:
             self._known.pop(host, None)
             self.say(f"host {host} is lost: {event.error}; its block goes elsewhere")
         elif event.error is not None:
-            self._refused[host] = event.error
+            self._refused[host] = (self.hosts.present().get(host, ""), event.error)
             self.say(f"host {host} gets no more blocks: {event.error}")
         if handed is not None:
             with hold():
@@ -249,7 +253,7 @@ class FleetRun:
                 self.say(f"host {host} is not tidied: {error}")
 
     def _nobody(self) -> str:
-        refused = "; ".join(f"{host}: {why}" for host, why in self._refused.items())
+        refused = "; ".join(f"{host}: {why}" for host, (_, why) in self._refused.items())
         return (
             f"no host of the fleet is left after {self.patience_s:g} s of waiting"
             + (f" ({refused})" if refused else "")

@@ -56,6 +56,12 @@ _HOST_ROWS = (
 
 
 def host_rows(host: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """What is said of the host, or of each host of a fleet."""
+    for name, one in (host.get("hosts") or {}).items():
+        known = [one.get("cpu_model"), f"{one['cores']} cores" if one.get("cores") else None]
+        known += [f"kernel {one['kernel']}" if one.get("kernel") else None]
+        known += [one.get("distribution"), one.get("virtualisation")]
+        yield name, ", ".join(str(part) for part in known if part)
     for key, name in _HOST_ROWS:
         value = host.get(key)
         if isinstance(value, bool):
