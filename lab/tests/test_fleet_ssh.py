@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 import asyncssh
@@ -13,9 +14,6 @@ import pytest
 from wirebench.fleet.certificates import make_certificates
 from wirebench.fleet.hosts import Host
 from wirebench.fleet.ssh import REMOTE_FOLDER, SshWorker
-
-# asyncssh's server, which only this test uses, leaves a coroutine of a closed process.
-pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 NOTE = """\
 import os, sys, time
@@ -37,11 +35,19 @@ async def serve(
             cwd=home,
             env={**os.environ, "HOME": str(home)},
             stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.DEVNULL,
+            stderr=asyncio.subprocess.DEVNULL,
         )
-        await process.redirect(stdin=child.stdin, stdout=child.stdout, stderr=child.stderr)
-        process.exit(await child.wait())
+        assert child.stdin is not None
+        with suppress(asyncssh.ConnectionLost, BrokenPipeError, ConnectionResetError):
+            while data := await process.stdin.read(65_536):
+                child.stdin.write(data)
+                await child.stdin.drain()
+        child.stdin.close()
+        status = await child.wait()
+        child._transport.close()  # type: ignore[attr-defined]  # or its end warns after the loop's
+        with suppress(asyncssh.ConnectionLost, OSError):
+            process.exit(status)
 
     allowed = asyncssh.import_authorized_keys(user_key.export_public_key().decode())
     return await asyncssh.listen(
@@ -84,6 +90,8 @@ def test_a_worker_gets_its_certificate_and_ends_with_the_connection(tmp_path: Pa
         await until(lambda: "ended" in note.read_text())
         server.close()
         await server.wait_closed()
+        while others := asyncio.all_tasks() - {asyncio.current_task()}:
+            await asyncio.wait(others)
 
     asyncio.run(run())
     folder = home / REMOTE_FOLDER / "alpha"
