@@ -178,7 +178,7 @@ def test_nginx_closes_after_as_many_requests_as_the_cell_says(
             scope,
             Program(argv=("sh", str(folder / "serve.sh")), folder=folder),
             ServerSettings(workload="http.payload", closes_after=closes_after),
-            port_seed=os.getpid(),
+            port_seed=1000 * os.getpid(),
         )
         run, _ = run_client(
             scope,

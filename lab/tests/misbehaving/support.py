@@ -75,8 +75,8 @@ def spec(
         load=load,
         server=contestant("server", folder) if role == "client" else None,
         environment_bytes=100,
-        # Tests run beside this one in other processes: each looks for a port elsewhere.
-        port_seed=os.getpid(),
+        # Tests run beside this one in other processes, whose next port is a seed further.
+        port_seed=1000 * os.getpid(),
         load_seed=2,
         seed=1,
         timeout_ns=timeout_ns,
