@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from misbehaving.support import CALLS, leaves_nothing, program, spec
+from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.published import Artefact, published_of
@@ -178,7 +178,7 @@ def test_nginx_closes_after_as_many_requests_as_the_cell_says(
             scope,
             Program(argv=("sh", str(folder / "serve.sh")), folder=folder),
             ServerSettings(workload="http.payload", closes_after=closes_after),
-            port_seed=1000 * os.getpid(),
+            port_seed=PORT_SEED,
         )
         run, _ = run_client(
             scope,

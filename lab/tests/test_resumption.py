@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from misbehaving.support import CALLS, leaves_nothing, program, spec
+from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
 from synthetic_run import World, write_run
 from wirebench.catalog import find_root
 from wirebench.catalog.errors import CatalogError
@@ -84,7 +84,7 @@ def test_nginx_issues_sessions_and_notes_who_resumes_one(
                 tls_key=str(files.key_file),
                 tls_sessions=str(noted) if resumption else "",
             ),
-            port_seed=os.getpid(),
+            port_seed=PORT_SEED,
         )
         reused = connect_thrice(running.port, files, version)
         assert reused == [False, resumption, resumption]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from misbehaving.support import CLOSED, assert_free, leaves_nothing, program, spec
+from misbehaving.support import CLOSED, PORT_SEED, assert_free, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import EachLoad
 from wirebench.process.supervise import Supervisor
@@ -42,7 +42,11 @@ def serve(
     results = run_in_turns(
         [
             (
-                replace(spec(fault, tmp_path, load=LOAD), trial=f"t{place}", port_seed=place),
+                replace(
+                    spec(fault, tmp_path, load=LOAD),
+                    trial=f"t{place}",
+                    port_seed=PORT_SEED + place,
+                ),
                 program("server.py", fault),
             )
             for place, fault in enumerate(faults)

@@ -52,6 +52,11 @@ CALLS = ClientLoad(
     scheme="http", policy="reuse", payload_bytes=64, warmup=5, operations=50, typical_ns=1_000_000
 )
 
+PORT_SEED = 1000 * os.getpid()
+"""Where to begin to look for a port. Tests run beside this one in other processes, and a server
+that is started again looks at the next seed.
+"""
+
 
 def spec(
     name: str,
@@ -75,8 +80,7 @@ def spec(
         load=load,
         server=contestant("server", folder) if role == "client" else None,
         environment_bytes=100,
-        # Tests run beside this one in other processes, whose next port is a seed further.
-        port_seed=1000 * os.getpid(),
+        port_seed=PORT_SEED,
         load_seed=2,
         seed=1,
         timeout_ns=timeout_ns,
