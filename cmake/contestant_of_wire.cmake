@@ -1,5 +1,6 @@
 # wire::wire for the contestants that use it. The build of the environment has made it from the same sources. Where compiler, flags and options are those of this
 # build too, it is taken from there, which saves most of this contestant's build. Else it is built here.
+# With -Dwire_DIR=FOLDER it is taken from there in any case.
 function(environment_with_the_same_flags result)
   set(${result} "" PARENT_SCOPE)
   # TLS and zlib are on, the rest is as the root project has it by default.
@@ -19,6 +20,10 @@ function(environment_with_the_same_flags result)
   endforeach()
 endfunction()
 
+if(wire_DIR)
+  find_package(wire REQUIRED NO_DEFAULT_PATH)
+  return()
+endif()
 environment_with_the_same_flags(environment)
 if(environment)
   # Nothing is left to do where ./wirebench was started, since that brings the environment up to date, under the same lock.

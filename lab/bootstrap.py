@@ -29,10 +29,9 @@ STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
 NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
-NATIVE_PARTS = ("wireload", "wirelink")
-"""The components of what CMake installs; ``wire`` is in both."""
 RELEASE = "build/native/release"
 PROGRAMS = ("wireload", "wirelink", "truth_server")
+"""Targets of the build, and the components of what CMake installs, by the same names."""
 TESTS = os.environ.get("WIREBENCH_TESTS") == "1"
 
 MISSING = 69
@@ -269,8 +268,8 @@ def start_to_compile() -> subprocess.Popen[bytes]:
 
 
 def install_programs() -> None:
-    for part in NATIVE_PARTS:
-        run(["cmake", "--install", RELEASE, "--prefix", str(VENV), "--component", part])
+    for name in PROGRAMS:
+        run(["cmake", "--install", RELEASE, "--prefix", str(VENV), "--component", name])
     check_programs(PROGRAMS)
 
 

@@ -24,7 +24,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from bootstrap import CONSTRAINTS, MISSING, ROOT, VENV
+from bootstrap import CONSTRAINTS, MISSING, PROGRAMS, ROOT, VENV
 from wirebench.host.debian import has_dpkg, install, install_line, installed_versions, is_root
 
 RESULTS = ROOT / "build" / "test-results"
@@ -426,6 +426,22 @@ def docs() -> Count:
     return _one(run([str(VENV / "bin" / "python"), "docs/build.py", "--install"]))
 
 
+def packages() -> Count:
+    """What a release publishes, each installed into an empty environment and used."""
+    if _install_extra("release") != 0:
+        return ONE_FAILED
+    built = ROOT / "build" / "packages"
+    python = str(VENV / "bin" / "python")
+    if run([python, "packaging/release.py", "--out", str(built)]) != 0:
+        return ONE_FAILED
+    folder = ROOT / "packaging" / "tests"
+    report = RESULTS / "packages.xml"
+    report.unlink(missing_ok=True)
+    options = ["-c", str(folder / "pytest.ini"), "-ra", f"--junitxml={report}", str(folder)]
+    status = run([python, "-m", "pytest", *options], env={"WIREBENCH_DIST": str(built)})
+    return _checked(count_junit(report), status)
+
+
 def soak() -> Count:
     """An hour of mixed load on wire, every reply checked, memory steady. Only when asked for."""
     configure = ["cmake", "--preset", "release", "-DWIREBENCH_DEVELOPER=ON", "-B", "build/soak"]
@@ -597,6 +613,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "lean": lean,
     "openssl": openssl,
     "docs": docs,
+    "packages": packages,
     "autobahn": autobahn,
     "peers": peers,
     "contestants": contestants,
@@ -693,15 +710,16 @@ def install_needs() -> None:
                     f"apt-get could not install {name}: tests that need it are skipped or fail",
                     file=sys.stderr,
                 )
-    with (ROOT / "pyproject.toml").open("rb") as file:
-        wanted = tomllib.load(file)["project"]["optional-dependencies"]["dev"]
-    if (
-        _tool(
-            "pip", "--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS), *wanted
-        )
-        != 0
-    ):
+    if _install_extra("dev") != 0:
         sys.exit(MISSING)
+
+
+def _install_extra(name: str) -> int:
+    """The optional dependencies of this name in pyproject.toml."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        wanted = tomllib.load(file)["project"]["optional-dependencies"][name]
+    options = ["--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS)]
+    return _tool("pip", *options, *wanted)
 
 
 def build_dev_programs() -> bool:
@@ -709,15 +727,14 @@ def build_dev_programs() -> bool:
     is built while those tests run.
     """
     folder = DEV_PROGRAMS.parent
-    targets = ["--target", "wireload", "wirelink", "truth_server"]
+    targets = ["--target", *PROGRAMS]
     install = ["--install", "build/dev", "--prefix", str(folder), "--component"]
     return all(
         run(["cmake", *words], env={"CMAKE_GENERATOR": "Ninja"}) == 0
         for words in (
             ["--preset", "dev"],
             ["--build", "--preset", "dev", "-j", _cores(), *targets],
-            [*install, "wireload"],
-            [*install, "wirelink"],
+            *([*install, name] for name in PROGRAMS),
         )
     )
 

@@ -1,4 +1,7 @@
 // wireload: see help.cpp for what it does, run.cpp for how.
+#ifdef WIREBENCH_STATIC
+#include <nss.h>
+#endif
 #include <sched.h>
 #include <unistd.h>
 
@@ -183,6 +186,11 @@ int load(options asked) {
 }  // namespace
 
 int main(int argc, char** argv) {
+#ifdef WIREBENCH_STATIC
+    // Only what is linked in: a module of another libc, as /etc/nsswitch.conf may name, cannot be
+    // loaded.
+    __nss_configure_lookup("hosts", "files dns");
+#endif
     std::signal(SIGPIPE, SIG_IGN);  // a reader of standard output that leaves is no reason to die
     try {
         auto parsed =

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.installed import installed_project
 from wirebench.catalog.manifest import MANIFEST, read_contestant
 from wirebench.catalog.model import TIERS, Contestant
 
@@ -130,7 +131,8 @@ def contestant_folders(root: Path) -> list[Path]:
 
 def find_root(start: Path | None = None) -> Path:
     """The project: ``WIREBENCH_ROOT``, else the nearest folder from ``start`` (the current one)
-    upward that is one, else the checkout this package runs from.
+    upward that is one, else the checkout this package runs from, else what the installed package
+    brings (``installed_project``).
     """
     given = os.environ.get("WIREBENCH_ROOT")
     if given:
@@ -146,6 +148,9 @@ def find_root(start: Path | None = None) -> Path:
         # Both, because a build folder has a contestants/ of its own.
         if (folder / CONTESTANTS).is_dir() and (folder / STUDIES).is_dir():
             return folder
+    installed = installed_project()
+    if installed is not None:
+        return installed
     raise CatalogError(
         f"{here}: expected to be inside a wirebench project "
         f"(a folder with {CONTESTANTS}/ and {STUDIES}/); change to it or set WIREBENCH_ROOT"
