@@ -21,26 +21,27 @@ add_custom_target(prebuilt ALL)
 foreach(name IN LISTS prebuilt)
   set(source "${PROJECT_SOURCE_DIR}/contestants/cpp/${name}")
   set(build "${PROJECT_BINARY_DIR}/prebuilt/${name}")
-  ExternalProject_Add(prebuilt-${name} SOURCE_DIR "${source}" BINARY_DIR "${build}" EXCLUDE_FROM_ALL ON BUILD_ALWAYS ON INSTALL_COMMAND ""
-    DEPENDS wire
-    CMAKE_ARGS -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" -DWIREBENCH_ROOT=${PROJECT_SOURCE_DIR}
-      -DWIREBENCH_STATIC=ON -DCMAKE_PROJECT_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/static.cmake -Dwire_DIR=${PROJECT_BINARY_DIR}/wire)
-  add_dependencies(prebuilt prebuilt-${name})
-
   file(READ "${source}/manifest.toml" manifest)
   string(FIND "${manifest}" "calls " calls)
   set(programs server)
   if(NOT calls EQUAL -1)
     list(APPEND programs client)
   endif()
+  ExternalProject_Add(prebuilt-${name} SOURCE_DIR "${source}" BINARY_DIR "${build}" EXCLUDE_FROM_ALL ON BUILD_ALWAYS ON DEPENDS wire
+    BUILD_COMMAND ${CMAKE_COMMAND} --build "${build}" --target ${programs}
+    INSTALL_COMMAND ""
+    CMAKE_ARGS -DCMAKE_BUILD_TYPE=Release "-DCMAKE_CXX_FLAGS=${CMAKE_CXX_FLAGS}" -DWIREBENCH_ROOT=${PROJECT_SOURCE_DIR}
+      -DWIREBENCH_STATIC=ON -DCMAKE_PROJECT_INCLUDE=${PROJECT_SOURCE_DIR}/cmake/static.cmake -Dwire_DIR=${PROJECT_BINARY_DIR}/wire)
+  add_dependencies(prebuilt prebuilt-${name})
+
   list(TRANSFORM programs REPLACE "(.+)" "\"{source}/\\1\"" OUTPUT_VARIABLE copied)
   list(JOIN copied ", " copied)
   string(REGEX REPLACE "\n\\[build\\].*" "" manifest "${manifest}")
   string(REGEX REPLACE "needs +=[^\n]*" "needs    = { commands = [], debian = [] }" manifest "${manifest}")
   string(REGEX REPLACE "(note +=) \"" "\\1 \"Came built with the package, its libraries linked into it. " manifest "${manifest}")
   string(APPEND manifest "\n[build]\ninputs = []\nsteps = [[\"cp\", ${copied}, \"{build}\"]]\n")
-  file(CONFIGURE OUTPUT "${build}-manifest/manifest.toml" CONTENT "${manifest}" @ONLY)
+  file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/prebuilt-manifests/${name}/manifest.toml" CONTENT "${manifest}" @ONLY)
   list(TRANSFORM programs PREPEND "${build}/")
   install(PROGRAMS ${programs} DESTINATION "${project_folder}/contestants/cpp/${name}" COMPONENT project)
-  install(FILES "${build}-manifest/manifest.toml" DESTINATION "${project_folder}/contestants/cpp/${name}" COMPONENT project)
+  install(FILES "${PROJECT_BINARY_DIR}/prebuilt-manifests/${name}/manifest.toml" DESTINATION "${project_folder}/contestants/cpp/${name}" COMPONENT project)
 endforeach()

@@ -24,6 +24,8 @@ import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+import sbom
+
 ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "build" / "static"
 # Static programs need no libc of the machine; this is the oldest tag that all pips of today know.
@@ -49,6 +51,7 @@ def main() -> int:
     configure()
     archive(out / f"wireload-{version}-linux-{os.uname().machine}.tar.gz")
     debian(out)
+    write_sbom(out, version)
     write_sums(out)
     for file in sorted(out.iterdir()):
         print(f"{file.stat().st_size:12,}  {file.name}")
@@ -137,6 +140,29 @@ def _anonymous(entry: tarfile.TarInfo) -> tarfile.TarInfo:
     entry.mtime = int(os.environ["SOURCE_DATE_EPOCH"])
     entry.mode = 0o755 if entry.isdir() or entry.mode & 0o100 else 0o644
     return entry
+
+
+def write_sbom(out: Path, version: str) -> None:
+    """The bill of materials: of the lab's wheel everything that was compiled, of the rest wireload
+    or wire alone.
+    """
+    wire = sbom.packages_of(STATIC, ["wire/"])
+    wireload = wire | sbom.packages_of(STATIC, ["wireload/CMakeFiles/wireload"])
+    lab = wireload | sbom.packages_of(STATIC, ["wirelink/", "wireload/truth/"])
+    for build in sorted((STATIC / "prebuilt").iterdir()):
+        lab |= sbom.packages_of(build, ["CMakeFiles/", "common/"])
+    patterns = {"wirebench_lab-": lab, "wireload": wireload, "libwire-dev": wire}
+    holds = {
+        file: packages
+        for start, packages in patterns.items()
+        for file in out.iterdir()
+        if file.name.startswith(start)
+    }
+    epoch = int(os.environ["SOURCE_DATE_EPOCH"])
+    try:
+        sbom.write(out / f"wirebench-{version}.spdx.json", version, epoch, holds)
+    except sbom.SbomError as error:
+        sys.exit(str(error))
 
 
 def write_sums(out: Path) -> None:
