@@ -28,7 +28,7 @@ foreach(component IN ITEMS WIRELOAD WIRE)
   else()
     file(RENAME "${root}/share/zsh/site-functions" "${root}/share/zsh/vendor-completions")
     # One program for every release of Debian and Ubuntu.
-    file(WRITE "${root}/share/lintian/overrides/${package}" "${package}: statically-linked-binary\n")
+    file(WRITE "${root}/share/lintian/overrides/${package}" "${package}: statically-linked-binary\n${package}: embedded-library\n")
   endif()
   file(CHMOD_RECURSE "${root}/share" FILE_PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ
     DIRECTORY_PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)

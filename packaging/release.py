@@ -150,7 +150,9 @@ def write_sbom(out: Path, version: str) -> None:
     wireload = wire | sbom.packages_of(STATIC, ["wireload/CMakeFiles/wireload"])
     lab = wireload | sbom.packages_of(STATIC, ["wirelink/", "wireload/truth/"])
     for build in sorted((STATIC / "prebuilt").iterdir()):
-        lab |= sbom.packages_of(build, ["CMakeFiles/", "common/"])
+        lab |= sbom.packages_of(
+            build, ["CMakeFiles/server", "CMakeFiles/client.", "CMakeFiles/client_library"]
+        )
     patterns = {"wirebench_lab-": lab, "wireload": wireload, "libwire-dev": wire}
     holds = {
         file: packages
