@@ -33,7 +33,7 @@ def test_the_wheel_brings_command_programs_and_templates(tmp_path: Path) -> None
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     # It shares its build folder with ./wirebench, so that nothing is compiled twice.
     run(*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", str(tmp_path), str(ROOT))
-    (wheel,) = tmp_path.glob("wirebench-*.whl")
+    (wheel,) = tmp_path.glob("wirebench_lab-*.whl")
     python = tmp_path / "venv/bin/python"
     run(sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv"))
     run(*pip, "--python", str(python), "install", "--no-deps", str(wheel))
