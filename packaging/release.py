@@ -32,6 +32,7 @@ STATIC = ROOT / "build" / "static"
 MANYLINUX = "manylinux2014"
 VERSIONS = {
     "packaging/wireload/pyproject.toml": r'^version = "(.+)"$',
+    "packaging/vcpkg/wire/vcpkg.json": r'^  "version": "(.+)",$',
     "lab/wirebench/__init__.py": r'^__version__ = "(.+)"$',
     "CMakeLists.txt": r"^project\(wirebench VERSION (\S+)",
     "wire/CMakeLists.txt": r"^project\(wire VERSION (\S+)",
