@@ -1,87 +1,57 @@
-"""A thousand hosts: each gets a block, every histogram comes back and none twice."""
+"""A thousand hosts, simulated without Dask: each gets a block, and every histogram is kept once."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections import Counter
 from dataclasses import replace
-from pathlib import Path
 
-import pytest
 from hdrh.histogram import HdrHistogram
 
-from fleet_project import free_port
-from simulated_workers import SAMPLES, measure, name_of, samples_of
 from test_fleet_rounds import World
 from test_run_measure import plan
-from wirebench.fleet.certificates import make_certificates
-from wirebench.fleet.cluster import Cluster
-from wirebench.fleet.hosts import read_fleet
-from wirebench.fleet.orders import read_trial
-from wirebench.fleet.rounds import Handed
+from wirebench.fleet.orders import TRIAL, read_trial
 from wirebench.report.histograms import merge
-from wirebench.run.measure import not_run
-from wirebench.trial.record import FailureRecord
-
-pytestmark = pytest.mark.long  # a thousand workers take minutes on two cores
+from wirebench.trial.record import TrialRecord
 
 HOSTS = 1000
-TESTS = Path(__file__).parent
+SAMPLES = 20
 
 
-def test_a_thousand_workers_are_given_blocks_and_their_histograms_merge(tmp_path: Path) -> None:
-    hosts = "".join(f"[hosts.{name_of(number)}]\n" for number in range(HOSTS))
-    path = tmp_path / "fleet.toml"
-    path.write_text(f'listen = "127.0.0.1"\nport = {free_port()}\nlost_after_s = 600\n{hosts}')
-    fleet = read_fleet(path)
-    make_certificates(fleet.certificates, [name_of(0)])
+def samples_of(trial: str) -> range:
+    """Latencies in ns, other ones for each trial."""
+    first = 1_000_000 + sum(trial.encode()) * 1000
+    return range(first, first + SAMPLES * 10_000, 10_000)
+
+
+def line_of(record: TrialRecord) -> str:
+    """What a host writes of the trial, with a histogram of its own."""
+    histogram = HdrHistogram(1, 60_000_000_000, 3)
+    for value in samples_of(record.trial):
+        histogram.record_value(value)
+    return TRIAL.dump_json(replace(record, histogram=histogram.encode().decode())).decode()
+
+
+def test_a_thousand_hosts_are_given_blocks_and_their_histograms_merge_without_loss() -> None:
     two = plan()
-    half = [replace(one, min_blocks=HOSTS // 2, max_blocks=HOSTS // 2) for one in two.cells]
-    world = World(plan=replace(two, cells=tuple(half)), settled_after=0)
+    half = tuple(replace(one, min_blocks=HOSTS // 2, max_blocks=HOSTS // 2) for one in two.cells)
+    world = World(plan=replace(two, cells=half))
     rounds = world.rounds()
-    command = [sys.executable, str(TESTS / "simulated_workers.py"), fleet.scheduler]
-    command += [str(fleet.certificates / name_of(0)), str(tmp_path / "hosts"), str(HOSTS)]
-    with (
-        Cluster(fleet) as cluster,
-        (tmp_path / "workers.log").open("w") as log,
-        subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT) as workers,
-    ):
-        try:
-            assert cluster.wait_for(set(fleet.hosts), timeout_s=1200) == set()
-            doing: dict[str, Handed] = {}
-            for host in cluster.idle:
-                handed = rounds.next(host)
-                assert handed is not None
-                doing[host] = handed
-                asked = [
-                    replace(not_run(one, NOT_RUN), status="ok", failure=None)
-                    for one in handed.trials
-                ]
-                cluster.begin(host, measure, host, asked)
-            while doing:
-                event = cluster.wait(timeout_s=60)
-                assert event is not None
-                assert event.result is not None, event.error
-                rounds.take(read_trial(line, host=event.host) for line in event.result)
-                rounds.ended(doing.pop(event.host))
-        finally:
-            workers.kill()
+    given = [rounds.next(f"h{number}") for number in range(HOSTS)]
+    for handed in given:
+        assert handed is not None
+        lines = [line_of(record) for record in world.run(handed)]
+        rounds.take(read_trial(line, host=handed.host) for line in [*lines, *lines])
+        rounds.ended(handed)
     assert rounds.measured.blocks == {cell.key: HOSTS // 2 for cell in half}
     assert not rounds.wanting
-    assert set(Counter((one.cell, one.block, one.host) for one in world.kept).values()) == {3, 4}
+    world.check()
     assert len({one.host for one in world.kept}) == HOSTS
     merged = merge(one.histogram for one in world.kept if one.histogram is not None)
     assert merged is not None
-    assert merged.get_total_count() == SAMPLES * len(world.kept) == SAMPLES * 500 * (3 + 4)
+    assert merged.get_total_count() == SAMPLES * (HOSTS // 2) * (3 + 4)
     direct = HdrHistogram(1, 60_000_000_000, 3)
     for record in world.kept:
         for value in samples_of(record.trial):
             direct.record_value(value)
     for percentile in (50, 90, 99, 99.9, 100):
-        assert merged.get_value_at_percentile(percentile) == direct.get_value_at_percentile(
-            percentile
-        )
-
-
-NOT_RUN = FailureRecord(kind="simulated", phase="plan", message="")
+        expected = direct.get_value_at_percentile(percentile)
+        assert merged.get_value_at_percentile(percentile) == expected
