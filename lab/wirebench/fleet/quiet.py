@@ -54,7 +54,7 @@ def make_quiet(*, lost_after_s: float | None = None) -> None:
     except ImportError as error:
         raise CatalogError(
             f"wirebench fleet: expected the packages of the extra 'fleet', got {error}; install"
-            " them with: pip install 'wirebench[fleet]'"
+            " them with: pip install 'wirebench-lab[fleet]'"
         ) from error
     for name in logging.root.manager.loggerDict:
         if name.split(".")[0] in ("distributed", "asyncssh"):
