@@ -6,20 +6,18 @@ from __future__ import annotations
 
 import json
 import re
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from wirebench.catalog.model import CALLED, TLS_SCHEMES, Contestant, Scheme
+from wirebench.catalog.model import CALLED, Contestant, Scheme
 from wirebench.catalog.studies import ClientLoad
-from wirebench.process import certificates
 from wirebench.process.client import client_environment
 from wirebench.process.cores import choose_cores
-from wirebench.process.ports import NoPortError
-from wirebench.process.start import ServerSettings, StartError, describe_end, start_server, tail_of
+from wirebench.process.start import describe_end, tail_of
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
+from wirebench.trial.calling import CallError, serve
 
 PROGRAM = "client_benchmark"
 PAYLOAD_BYTES = 1024
@@ -90,28 +88,19 @@ def benchmark(
         raise BenchmarkError(
             f"{PROGRAM} was not built: install libbenchmark-dev, delete {folder}, and try again"
         )
+    load = ClientLoad(
+        scheme=scheme,
+        policy="reuse",
+        payload_bytes=PAYLOAD_BYTES,
+        warmup=0,
+        operations=1,
+        typical_ns=1_000_000,
+    )
     with supervisor.scope() as scope:
-        files = certificates.issue(scope.folder) if scheme in TLS_SCHEMES else None
-        settings = ServerSettings(
-            workload=CALLED[scheme],
-            tls_cert=str(files.certificate_file) if files is not None else "",
-            tls_key=str(files.key_file) if files is not None else "",
-        )
-        cores = choose_cores()
         try:
-            running = start_server(
-                scope, server, settings, cores=cores.contestant, port_seed=time.time_ns()
-            )
-        except (StartError, NoPortError) as error:
-            raise BenchmarkError(f"the server for it: {error}") from error
-        load = ClientLoad(
-            scheme=scheme,
-            policy="reuse",
-            payload_bytes=PAYLOAD_BYTES,
-            warmup=0,
-            operations=1,
-            typical_ns=1_000_000,
-        )
+            served = serve(scope, server, load, CALLED[scheme])
+        except CallError as error:
+            raise BenchmarkError(str(error)) from error
         out = scope.folder / "benchmark.json"
         process = scope.start(
             (
@@ -126,11 +115,11 @@ def benchmark(
             cwd=folder,
             env=client_environment(
                 load,
-                port=running.port,
+                port=served.port,
                 samples=scope.folder / "samples",
-                ca_file=files.ca_file if files is not None else None,
+                ca_file=served.ca_file,
             ),
-            cores=cores.generator,
+            cores=choose_cores().generator,
         )
         code = process.wait(_LIMIT_S)
         process.stop()
