@@ -199,6 +199,23 @@ def test_a_daemon_that_clears_its_environment_ends_too(
     assert processes_of(supervisor) == []
 
 
+def test_a_process_keeps_its_mark_while_it_executes_another_program(tmp_path: Path) -> None:
+    """execve(2) sets the new program's memory up in steps, and each could be seen."""
+    script = tmp_path / "chain.sh"
+    script.write_text('[ "$1" = 0 ] && exec sleep 300; exec sh "$0" $(($1 - 1))')
+    looks: list[bool] = []
+    environment = {**os.environ, "MARK": "it"}
+    with subprocess.Popen(["sh", str(script), "1000"], env=environment) as process:
+        try:
+            while "sleep" not in procfs.command_line(process.pid).split(" "):
+                assert process.poll() is None
+                looks.append(procfs.has_environment(process.pid, "MARK=it"))
+        finally:
+            process.kill()
+    assert len(looks) > 100
+    assert looks.count(False) == 0, f"missed in {looks.count(False)} of {len(looks)} looks"
+
+
 @pytest.mark.parametrize("command", [ENDLESS, ["sh", "-c", "sleep 3600 & echo up"]])
 def test_one_that_may_not_be_signalled_is_given_up_after_the_grace(
     command: list[str], supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

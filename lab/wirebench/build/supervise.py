@@ -15,6 +15,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
+from wirebench.process import procfs
+
 _MARK = "WIREBENCH_STEP"
 
 _GRACE_S = 2.0
@@ -53,13 +55,13 @@ def run_step(
     Every process that the command started has ended when this returns, also after an interruption.
     ``cancelled``, set by another thread, ends the call with ``StepCancelledError``.
     """
-    mark = f"{_MARK}={uuid.uuid4().hex}"
+    mark = uuid.uuid4().hex
     process: subprocess.Popen[bytes] | None = None
     try:
         process = subprocess.Popen(
             [*_dies_with_us(), *argv],
             cwd=cwd,
-            env={**env, _MARK: mark.partition("=")[2]},
+            env={**env, _MARK: mark},
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
@@ -67,7 +69,7 @@ def run_step(
         )
         return _wait(process, timeout_s=timeout_s, cancelled=cancelled)
     finally:
-        _end_marked(mark.encode(), process)
+        _end_marked(f"{_MARK}={mark}", process)
 
 
 def _wait(
@@ -85,13 +87,13 @@ def _wait(
                 raise StepTimeoutError(f"still running after {timeout_s:.0f} s") from None
 
 
-def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
+def _end_marked(mark: str, process: subprocess.Popen[bytes] | None) -> None:
     """End the remaining processes: the step itself after an interruption, else helpers it left in
-    the background.
+    the background. Children inherit the mark, whatever session they move to.
     """
     deadline = time.monotonic() + _GRACE_S
     wanted = signal.SIGTERM
-    while members := _marked(mark):
+    while members := [pid for pid in procfs.pids() if procfs.has_environment(pid, mark)]:
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, wanted)
@@ -102,22 +104,3 @@ def _end_marked(mark: bytes, process: subprocess.Popen[bytes] | None) -> None:
         time.sleep(0.02)
     if process is not None:
         process.wait()
-
-
-def _marked(mark: bytes) -> list[int]:
-    """Processes with the mark in their environment. Children inherit it, whatever session they move
-    to.
-
-    A zombie has no environment any more (proc(5)).
-    """
-    members = []
-    for entry in os.scandir("/proc"):
-        if not entry.name.isdigit():
-            continue
-        try:
-            environment = Path(entry.path, "environ").read_bytes()
-        except OSError:
-            continue
-        if mark in environment.split(b"\0"):
-            members.append(int(entry.name))
-    return members

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pathlib import Path
 
 PROC = Path("/proc")
 _TCP_LISTEN = b"0A"
+_EXEC_S = 1.0
+"""How long a process may be within execve(2) on a busy host."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,8 +48,7 @@ def stat(pid: int) -> Stat | None:
     data = _read(PROC / str(pid) / "stat")
     if data is None:
         return None
-    # The second field is the name in parentheses, which may hold spaces and parentheses itself.
-    fields = data[data.rindex(b")") + 2 :].split()
+    fields = _fields(data)
     return Stat(
         pid=pid,
         state=fields[0].decode(),
@@ -54,6 +56,13 @@ def stat(pid: int) -> Stat | None:
         session=int(fields[3]),
         started_ticks=int(fields[19]),
     )
+
+
+def _fields(data: bytes) -> list[bytes]:
+    """The fields of /proc/PID/stat from the third on. The second is the name in parentheses, which
+    may hold spaces and parentheses itself.
+    """
+    return data[data.rindex(b")") + 2 :].split()
 
 
 def pids() -> Iterator[int]:
@@ -78,17 +87,42 @@ def has_environment(pid: int, setting: str) -> bool:
     """Whether the process was started with ``NAME=value`` in its environment. Only the same user
     may read it.
     """
-    data = _read(PROC / str(pid) / "environ")
-    return data is not None and setting.encode() in data.split(b"\0")
+    return setting.encode() in _environment(pid).split(b"\0")
 
 
 def environment_value(pid: int, name: str) -> str | None:
-    data = _read(PROC / str(pid) / "environ")
     prefix = name.encode() + b"="
-    for part in (data or b"").split(b"\0"):
+    for part in _environment(pid).split(b"\0"):
         if part.startswith(prefix):
             return part[len(prefix) :].decode(errors="replace")
     return None
+
+
+def _environment(pid: int) -> bytes:
+    """Empty if the process is gone or of another user. Within execve(2) it reads empty or cut off,
+    and is read again then.
+    """
+    deadline = time.monotonic() + _EXEC_S
+    while True:
+        data = _read(PROC / str(pid) / "environ") or b""
+        if len(data) == _environment_length(pid) or time.monotonic() > deadline:
+            return data
+        # Zombies, kernel threads and processes of other users name no program.
+        if program_name(pid) is None:
+            return data
+        time.sleep(0.0005)
+
+
+def _environment_length(pid: int) -> int | None:
+    """In bytes. None while it is not known: within execve(2), which sets the start of the code
+    last.
+    """
+    data = _read(PROC / str(pid) / "stat")
+    if data is None:
+        return None
+    fields = _fields(data)
+    start_code, start, end = (int(fields[index]) for index in (23, 47, 48))
+    return end - start if start_code else None
 
 
 def command_line(pid: int) -> str:
