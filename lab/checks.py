@@ -21,7 +21,7 @@ import tomllib
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bootstrap import CONSTRAINTS, MISSING, PROGRAMS, ROOT, VENV
@@ -83,17 +83,21 @@ class Count:
     passed: int = 0
     failed: int = 0
     skipped: int = 0
+    again: int = 0
+    """Of those that passed, how many failed at first and passed when they ran again alone."""
 
     def __add__(self, other: Count) -> Count:
         return Count(
             passed=self.passed + other.passed,
             failed=self.failed + other.failed,
             skipped=self.skipped + other.skipped,
+            again=self.again + other.again,
         )
 
     def __str__(self) -> str:
         skipped = f", {self.skipped} skipped" if self.skipped else ""
-        return f"{self.passed} passed, {self.failed} failed{skipped}"
+        again = f" ({self.again} only when run again alone)" if self.again else ""
+        return f"{self.passed} passed{again}, {self.failed} failed{skipped}"
 
 
 FUZZ_SECONDS = 10
@@ -103,6 +107,11 @@ PYTEST_WORKERS_MORE = 1
 """Workers beyond the number of cores, since the lab's tests wait too. With more, tests that look at
 the clock would fail beside the build of the native tests.
 """
+AGAIN_AT_MOST = 3
+"""So many tests of a suite that failed beside others run again alone, and the second result counts.
+On a machine that is shared with others, one in ten thousand loses a race that it does not lose
+alone. It is named, and worth looking into: a race may be the product's.
+"""
 ONE_PASSED = Count(passed=1)
 ONE_FAILED = Count(failed=1)
 
@@ -111,15 +120,12 @@ def count_junit(path: Path, *, without: Container[str] = ()) -> Count:
     """The tests of a JUnit file but those of these names. One that is not there or empty is a
     failure: the runner did not get to its end.
     """
-    try:
-        cases = list(ET.parse(path).iter("testcase"))  # noqa: S314  # written by our own runner
-    except (OSError, ET.ParseError):
-        return ONE_FAILED
+    cases = _cases(path)
     total = Count()
     for case in cases:
         if case.get("name") in without:
             continue
-        if case.find("failure") is not None or case.find("error") is not None:
+        if _failed(case):
             total += ONE_FAILED
         elif case.find("skipped") is not None or case.get("status") in ("disabled", "notrun"):
             total += Count(skipped=1)
@@ -128,12 +134,33 @@ def count_junit(path: Path, *, without: Container[str] = ()) -> Count:
     return total if cases else ONE_FAILED
 
 
-def count_ctest(report: Path, shards: Path) -> Count:
+def _cases(path: Path) -> list[ET.Element]:
+    try:
+        return list(ET.parse(path).iter("testcase"))  # noqa: S314  # written by our own runner
+    except (OSError, ET.ParseError):
+        return []
+
+
+def _failed(case: ET.Element) -> bool:
+    return case.find("failure") is not None or case.find("error") is not None
+
+
+def failed_cases(path: Path) -> int:
+    """How many test cases of a JUnit file failed."""
+    return sum(map(_failed, _cases(path)))
+
+
+def count_ctest(report: Path, shards: Path, *, second: Path | None = None) -> Count:
     """The tests of ctest's JUnit file, where a shard stands for the tests in the JUnit file of its
-    own. One that did not get to its end has none, and counts as ctest says.
+    own. One that did not get to its end has none, and counts as ctest says. ``second``: the file of
+    another run, whose tests count as they ended there.
     """
     own = {file.stem: file for file in shards.glob("*.xml")}
-    return count_junit(report, without=own) + add(map(count_junit, own.values()))
+    shown = add(map(count_junit, own.values()))
+    if second is None:
+        return shown + count_junit(report, without=own)
+    again = {str(case.get("name")) for case in _cases(second)}
+    return shown + count_junit(report, without={*own, *again}) + count_junit(second, without=own)
 
 
 def run(command: Sequence[str], *, env: dict[str, str] | None = None) -> int:
@@ -204,12 +231,25 @@ def _pytest(name: str, marked: str, *, programs: Path) -> Count:
     report.unlink(missing_ok=True)
     workers = str(len(os.sched_getaffinity(0)) + PYTEST_WORKERS_MORE)
     several = ("-n", workers, "--dist", "worksteal", "-m", marked)
-    options = ["-W", "error", *several, "--durations=10", f"--junitxml={report}"]
-    status = run(
-        [str(VENV / "bin" / "python"), "-m", "pytest", *options],
-        env={"WIREBENCH_PROGRAMS": str(programs)},
+    options = ["-W", "error", *several, "--durations=10", f"--junitxml={report}", "--cache-clear"]
+    python = [str(VENV / "bin" / "python"), "-m", "pytest"]
+    env = {"WIREBENCH_PROGRAMS": str(programs)}
+    status = run([*python, *options], env=env)
+    count = _checked(count_junit(report), status)
+    if not 0 < failed_cases(report) <= AGAIN_AT_MOST:
+        return count
+    second = RESULTS / f"{name}-again.xml"
+    second.unlink(missing_ok=True)
+    failed = ["--last-failed", "--last-failed-no-failures=none", "-m", marked]
+    status = run([*python, "-W", "error", *failed, f"--junitxml={second}"], env=env)
+    again = _checked(count_junit(second), status)
+    recovered = min(count.failed, again.passed) if again.failed == 0 else 0
+    return replace(
+        count,
+        passed=count.passed + recovered,
+        failed=count.failed - recovered,
+        again=recovered,
     )
-    return _checked(count_junit(report), status)
 
 
 def cpp() -> Count:
@@ -233,9 +273,17 @@ def _ctest(preset: str) -> Count:
     report.unlink(missing_ok=True)
     shards = ROOT / "build" / preset / "shards"
     shutil.rmtree(shards, ignore_errors=True)
-    tests = [f"-j{CTEST_JOBS_PER_CORE * int(jobs)}", "--timeout", "120"]
-    status = run(["ctest", "--preset", preset, *tests, "--output-junit", str(report)])
-    return _checked(count_ctest(report, shards), status)
+    ctest = ["ctest", "--preset", preset, "--timeout", "120"]
+    together = [f"-j{CTEST_JOBS_PER_CORE * int(jobs)}", "--output-junit", str(report)]
+    status = run([*ctest, *together])
+    count = _checked(count_ctest(report, shards), status)
+    if not 0 < failed_cases(report) <= AGAIN_AT_MOST:
+        return count
+    second = RESULTS / f"cpp-{preset}-again.xml"
+    second.unlink(missing_ok=True)
+    status = run([*ctest, "--rerun-failed", "-j1", "--output-junit", str(second)])
+    after = _checked(count_ctest(report, shards, second=second), status)
+    return replace(after, again=max(0, count.failed - after.failed))
 
 
 def _clang() -> str | None:
@@ -786,6 +834,8 @@ def main() -> int:
         print(f"{name:12} {count}")
     if total.skipped:
         print(f"{total.skipped} skipped")
+    if total.again:
+        print(f"{total.again} passed only when run again alone: see the first run above")
     print(f"{total.passed} passed, {total.failed} failed", flush=True)
     return 1 if total.failed or not total.passed else 0
 

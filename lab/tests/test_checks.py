@@ -67,6 +67,27 @@ def test_a_shard_stands_for_the_tests_it_ran(tmp_path: Path) -> None:
     assert count_ctest(report, shards) == Count(passed=3, failed=2, skipped=1)
 
 
+def test_what_ran_again_counts_as_it_ended_there(tmp_path: Path) -> None:
+    report, shards, second = tmp_path / "first.xml", tmp_path / "shards", tmp_path / "second.xml"
+    report.write_text("""<testsuite><testcase name="docs" status="fail"><failure/></testcase>
+        <testcase name="other" status="run"/>
+        <testcase name="bad" status="fail"><failure/></testcase>
+        <testcase name="wire_test.1" status="fail"><failure/></testcase></testsuite>""")
+    shards.mkdir()
+    assert count_ctest(report, shards) == Count(passed=1, failed=3)
+    (shards / "wire_test.1.xml").write_text("""<testsuites><testsuite><testcase name="a"/>
+        <testcase name="b"/></testsuite></testsuites>""")
+    second.write_text("""<testsuite><testcase name="docs" status="run"/>
+        <testcase name="bad" status="fail"><failure/></testcase>
+        <testcase name="wire_test.1" status="run"/></testsuite>""")
+    assert count_ctest(report, shards, second=second) == Count(passed=4, failed=1)
+
+
+def test_what_passed_only_alone_is_said() -> None:
+    total = add([Count(passed=2, again=1), Count(failed=1)])
+    assert str(total) == "2 passed (1 only when run again alone), 1 failed"
+
+
 def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None:
     report = tmp_path / "verify.jsonl"
     assert count_verified(report) == Count(failed=1), "verify did not get to its first contestant"
