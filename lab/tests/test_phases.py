@@ -9,6 +9,7 @@ import socket
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -245,6 +246,8 @@ def test_the_command_prints_and_writes_what_was_found(
         return find_cell(open_catalog(), "https-new-1024"), found, False
 
     monkeypatch.setattr(command, "measure_clients", measured)
+    kept: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(command, "keep", lambda *seen: kept.append(seen))
     assert run_app(["phases", "--json", str(tmp_path / "out.json")]) == EXIT_FAILED
     head, *rows = capsys.readouterr().out.splitlines()[1:]
     assert head.split() == ["contestant", "connect", "start", "wait"]
@@ -253,6 +256,8 @@ def test_the_command_prints_and_writes_what_was_found(
     document = json.loads((tmp_path / "out.json").read_text())
     assert document["schema"] == "wirebench-phases/1"
     assert document["median_ns"] == found
+    ((kind, cell, operations, figures),) = kept
+    assert (kind, cell.id, operations, figures) == ("phases", "https-new-1024", 500, found)
 
 
 def test_wrong_usage_says_what_is_expected(capsys: pytest.CaptureFixture[str]) -> None:

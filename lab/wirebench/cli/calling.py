@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
@@ -13,13 +15,16 @@ from wirebench.catalog.model import TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.published import cells_of
 from wirebench.catalog.studies import Cell, ClientLoad, load_studies
 from wirebench.cli.arguments import open_catalog
-from wirebench.cli.console import error_console, say_warning
+from wirebench.cli.console import console, error_console, say_warning
+from wirebench.cli.report import RESULTS
 from wirebench.plan.choose import takes_part
 from wirebench.process.types import Program
 
 # Imported where it is used: it brings NumPy, and --help should not wait for that.
 if TYPE_CHECKING:
     from wirebench.process.supervise import Supervisor
+    from wirebench.report.observed import Rows
+    from wirebench.store.observed import Kind
 
 STUDY = "roundtrip"
 """The study of clients, whose servers these are."""
@@ -45,6 +50,41 @@ def server_for(
             argv = tuple(resolve_command(server, built.folder, "server"))
             return Program(argv=argv, folder=built.folder)
     raise NoServerError(f"none of its servers can run here: {', '.join(names)}")
+
+
+def keep(kind: Kind, cell: Cell, operations: int, found: Mapping[str, Mapping[str, float]]) -> None:
+    """For the reports of runs: what was seen of each contestant."""
+    from wirebench.host import capture
+    from wirebench.store.observed import Observed, write
+
+    catalog = open_catalog()
+    host_id = capture().host_id
+    for name, figures in found.items():
+        one = Observed(
+            kind=kind,
+            cell=cell.id,
+            contestant=name,
+            version=catalog.contestants[name].version,
+            host_id=host_id,
+            operations=operations,
+            figures=figures,
+        )
+        write(catalog.root / RESULTS, one)
+
+
+def show(title: str, table: Rows) -> None:
+    out = console()
+    out.print(Text(title, style="bold"))
+    shown = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
+    shown.add_column("contestant", no_wrap=True)
+    for column in table.columns:
+        if column == "of which":
+            shown.add_column(column, overflow="fold")
+        else:
+            shown.add_column(column, justify="right", no_wrap=True)
+    for row in table.rows:
+        shown.add_row(*map(Text, row))
+    out.print(shown)
 
 
 CellName = Annotated[

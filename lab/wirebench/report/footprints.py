@@ -1,17 +1,13 @@
 """What depending on the contestants costs, as the page shows it: from stored footprints; a report
 measures nothing.
-
-The first report of a run copies them to ``footprint.json`` in its directory, so that a report
-rebuilt later, when versions have changed, still shows those of what was measured.
 """
 
 from __future__ import annotations
 
-import contextlib
 import datetime
 from collections.abc import Iterable, Mapping
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from wirebench.footprint import records
 from wirebench.footprint.model import Footprint
@@ -27,7 +23,7 @@ from wirebench.footprint.table import (
 )
 from wirebench.report.facts import Facts
 from wirebench.report.model import FootprintRow, FootprintsView
-from wirebench.store.jsonl import StoreError, read_whole, write_whole
+from wirebench.report.remembered import remembered
 from wirebench.store.rundir import StoredRun
 
 FOOTPRINT_FILE = "footprint.json"
@@ -36,26 +32,13 @@ _STORED = TypeAdapter(dict[str, Footprint])
 
 def footprints_of(run: StoredRun, facts: Mapping[str, Facts]) -> Mapping[str, Footprint]:
     """By contestant: those of the versions that the run measured."""
-    path = run.path / FOOTPRINT_FILE
-    known: dict[str, Footprint] = {}
-    if path.exists():
-        try:
-            known = _STORED.validate_python(read_whole(path))
-        except (StoreError, ValidationError):
-            known = {}
-    kept = (records.read(run.path.parent, name) for name in facts if name not in known)
-    found = {
+    kept = (records.read(run.path.parent, name) for name in facts)
+    fresh = {
         one.contestant: one
         for one in kept
         if one is not None and one.version == facts[one.contestant].version
     }
-    if found:
-        known |= found
-        # A run directory that may only be read has its report all the same.
-        with contextlib.suppress(OSError):
-            texts = {name: records.document_of(one) for name, one in sorted(known.items())}
-            write_whole(path, texts)
-    return known
+    return remembered(run.path / FOOTPRINT_FILE, _STORED, fresh, records.document_of)
 
 
 def footprints_view(

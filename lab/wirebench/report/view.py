@@ -34,6 +34,7 @@ from wirebench.report.model import (
     PageView,
     StudyView,
 )
+from wirebench.report.observed import observed_of, observed_tables
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
 from wirebench.report.provenance import failures_of, host_rows, status_note
@@ -46,6 +47,7 @@ from wirebench.stats.types import (
     CellAnalysis,
     RunAnalysis,
 )
+from wirebench.store.observed import Observed
 from wirebench.store.rundir import StoredRun
 
 Articles = Mapping[str, tuple[Published, Study]]
@@ -62,13 +64,14 @@ def page_view(
     articles = articles or {}
     facts = facts_of(run)
     footprints = footprints_of(run, facts)
+    observed = observed_of(run, facts)
     plan = run.plan
     studies: tuple[StudyView, ...] = ()
     if plan is not None:
         style = style_of(plan, target)
         studies = tuple(
             replace(
-                _study(study, run, plan, analysis, facts, footprints, articles, style),
+                _study(study, run, plan, analysis, facts, footprints, observed, articles, style),
                 article=article_view(analysis.of_study(study.name), *articles[study.name])
                 if study.name in articles
                 else None,
@@ -141,6 +144,7 @@ def _study(
     analysis: RunAnalysis,
     facts: Mapping[str, Facts],
     footprints: Mapping[str, Footprint],
+    observed: Sequence[Observed],
     articles: Articles,
     style: Style,
 ) -> StudyView:
@@ -176,6 +180,13 @@ def _study(
             *cost_tables(pairs),
             *json_tables(pairs, facts),
             *((artefacts,) if artefacts is not None else ()),
+            *observed_tables(
+                (
+                    (cell.cell, [entry.contestant for entry in cell.entries])
+                    for cell in planned.values()
+                ),
+                observed,
+            ),
             *(
                 framework_tables(names, facts, footprints, judged, _day(run))
                 if _lists(study)
