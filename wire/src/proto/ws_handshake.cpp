@@ -112,10 +112,10 @@ upgrade_check check_upgrade_request(const http::request_head& head) {
     return {.wanted = true, .error = errc::none, .refusal = 0, .key = key};
 }
 
-bool is_allowed_origin(const http::request_head& head, bool secure,
+bool is_allowed_origin(const http::header_list& fields, const own_origin& own,
                        std::span<const std::string> allowed) {
     unsigned count = 0;
-    const std::string_view origin = only_field(head.headers, "Origin", count);
+    const std::string_view origin = only_field(fields, "Origin", count);
     if (count == 0) return true;
     if (count > 1) return false;
     const auto page = parse_url(origin);
@@ -127,8 +127,8 @@ bool is_allowed_origin(const http::request_head& head, bool secure,
         if (one == "*" || http::equals_ignoring_case(one, origin) || is_of(parse_url(one)))
             return true;
     }
-    if (!page || (secure && !page->secure())) return false;
-    return is_of(parse_url(page->scheme + "://" + std::string(head.authority)));
+    if (!page || (!own.scheme.empty() && page->secure() != (own.scheme == "https"))) return false;
+    return is_of(parse_url(page->scheme + "://" + std::string(own.authority)));
 }
 
 std::string_view choose_protocol(const http::header_list& fields,

@@ -142,17 +142,19 @@ TEST(ws_handshake, both_roles_understand_each_other) {
     EXPECT_TRUE(check_upgrade_response(answered, key, "chat"));
     EXPECT_EQ(write_upgrade_response(response, c.key, "a\r\nb"), errc::bad_header_value);
 }
-TEST(ws_handshake, with_tls_the_own_origin_is_https) {
-    const auto allowed = [](std::string_view origin, bool secure) {
-        http::request_head head;
-        head.authority = "a.example";
-        head.headers.push_back({"Origin", origin});
-        return is_allowed_origin(head, secure, {});
+TEST(ws_handshake, the_own_origin_has_the_scheme_that_is_known) {
+    const auto allowed = [](std::string_view origin, std::string_view scheme) {
+        http::header_list fields;
+        fields.push_back({"Origin", origin});
+        return is_allowed_origin(fields, {.authority = "a.example", .scheme = scheme}, {});
     };
-    EXPECT_TRUE(allowed("https://a.example", true));
-    EXPECT_FALSE(allowed("http://a.example", true));
-    EXPECT_TRUE(allowed("http://a.example", false));
-    EXPECT_TRUE(allowed("https://a.example", false));
+    EXPECT_TRUE(allowed("https://a.example", "https"));
+    EXPECT_FALSE(allowed("http://a.example", "https"));
+    EXPECT_TRUE(allowed("http://a.example", "http"));
+    EXPECT_FALSE(allowed("https://a.example", "http"));
+    EXPECT_TRUE(allowed("http://a.example", ""));
+    EXPECT_TRUE(allowed("https://a.example", ""));
+    EXPECT_FALSE(allowed("https://b.example", ""));
 }
 
 }  // namespace wire::ws::ws_handshake_test

@@ -192,6 +192,32 @@ TEST(forwarded_requests, believe_no_fields_of_a_connection_that_is_nobody_s) {
         EXPECT_EQ(p.response(), "200 " + std::string(client) + " http a 127.0.0.1");
     }
 }
+TEST(forwarded_requests, tell_which_origin_a_websocket_is_asked_for_from) {
+    const auto answer = [](bool trusted, const std::string& fields) {
+        server_options options;
+        options.trusted_proxies = {*network::parse(trusted ? "127.0.0.1" : "192.0.2.1")};
+        options.forwarded_fields = {.x_forwarded_proto = true, .x_forwarded_host = true};
+        router r;
+        r.websocket("/", [](ws::session&, const request&) {});
+        served s(std::move(r), options);
+        raw_peer p(s.port());
+        p.send(
+            "GET / HTTP/1.1\r\nHost: inner\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" +
+            fields + "\r\n");
+        return p.response().substr(0, 3);
+    };
+    const std::string host = "X-Forwarded-Host: a.example\r\n";
+    const std::string https = "X-Forwarded-Proto: https\r\n";
+    EXPECT_EQ(answer(true, host + https + "Origin: https://a.example\r\n"), "101");
+    EXPECT_EQ(answer(true, host + https + "Origin: http://a.example\r\n"), "403");
+    EXPECT_EQ(answer(true, host + "Origin: http://a.example\r\n"), "101");
+    EXPECT_EQ(answer(true, host + https + "Origin: https://inner\r\n"), "403");
+    EXPECT_EQ(answer(true, https + "Origin: https://inner\r\n"), "101");
+    // Nobody that is trusted says so.
+    EXPECT_EQ(answer(false, host + https + "Origin: https://a.example\r\n"), "403");
+    EXPECT_EQ(answer(false, host + https + "Origin: http://inner\r\n"), "101");
+}
 TEST(forwarded_requests, believe_nothing_unless_told) {
     served s(say_who);
     raw_peer p(s.port());

@@ -447,6 +447,13 @@ std::string without_handshake_fields(std::string_view lines) {
     return kept;
 }
 
+// As the browser sees it, where a trusted proxy tells.
+ws::own_origin origin_asked_for(const received_request& r) noexcept {
+    const bool known = r.tls() != nullptr || (r.client_ && !r.client_->scheme.empty());
+    return {.authority = r.client_authority(),
+            .scheme = known ? r.client_scheme() : std::string_view()};
+}
+
 }  // namespace
 
 [[gnu::cold]] bool connection::start_websocket(exchange& e) {
@@ -463,7 +470,8 @@ std::string without_handshake_fields(std::string_view lines) {
                 "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
         return false;
     }
-    if (!ws::is_allowed_origin(e.req.head_, filter() != nullptr, e.accepting.allowed_origins)) {
+    if (!ws::is_allowed_origin(e.req.head_.headers, origin_asked_for(e.req),
+                               e.accepting.allowed_origins)) {
         e.fail(403, "This WebSocket is not open to pages of that origin.\n");
         return false;
     }

@@ -27,13 +27,14 @@ void check_server_handshake(const http::request_head& head) {
     require(ws::extensions_are_well_formed(head.headers), "extensions that break the grammar");
     static const std::vector<std::string> named{"https://a.example", "null"};
     static const std::vector<std::string> all{"*"};
-    for (const bool secure : {false, true}) {
-        const bool own = ws::is_allowed_origin(head, secure, {});
-        const bool with_named = ws::is_allowed_origin(head, secure, named);
-        require(!own || with_named, "an origin shut out by a list");
-        require(!with_named || ws::is_allowed_origin(head, secure, all), "an origin beyond all");
-        require(!ws::is_allowed_origin(head, true, {}) || ws::is_allowed_origin(head, false, {}),
-                "an origin that only TLS lets in");
+    for (const std::string_view scheme : {"", "http", "https"}) {
+        const auto lets_in = [&head, scheme](std::span<const std::string> origins) {
+            return ws::is_allowed_origin(head.headers, {head.authority, scheme}, origins);
+        };
+        require(!lets_in({}) || lets_in(named), "an origin shut out by a list");
+        require(!lets_in(named) || lets_in(all), "an origin beyond all");
+        require(!lets_in({}) || ws::is_allowed_origin(head.headers, {head.authority, ""}, {}),
+                "an origin that only a known scheme lets in");
     }
     static const std::vector<std::string> spoken{"superchat", "chat"};
     const std::string_view protocol = ws::choose_protocol(head.headers, spoken);

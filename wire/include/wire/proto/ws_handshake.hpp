@@ -72,11 +72,17 @@ struct upgrade_check {
 // Sec-WebSocket-Extensions break the grammar asks wrongly too.
 WIRE_EXPORT upgrade_check check_upgrade_request(const http::request_head& head);
 
-// Whether the handshake comes from no page of a browser (it has no Origin), from a page of the host
-// that it was sent to, or of one of `allowed`, where "*" stands for all: RFC 6455 section 10.2, and
-// ws::accept_options::allowed_origins. With `secure`, TLS on this connection, the own origin is
-// https; otherwise http or https. More than one Origin is none that is allowed.
-WIRE_EXPORT bool is_allowed_origin(const http::request_head& head, bool secure,
+// The origin that a browser asked for, as far as the server knows it.
+struct own_origin {
+    std::string_view authority;
+    // "https" or "http". Empty: either, as a proxy may have taken TLS off.
+    std::string_view scheme = {};
+};
+
+// Whether the handshake comes from no page of a browser (it has no Origin), from a page of `own`,
+// or of one of `allowed`, where "*" stands for all: RFC 6455 section 10.2, and
+// ws::accept_options::allowed_origins. More than one Origin is none that is allowed.
+WIRE_EXPORT bool is_allowed_origin(const http::header_list& fields, const own_origin& own,
                                    std::span<const std::string> allowed);
 
 // The first of `spoken` that the request offers in its Sec-WebSocket-Protocol fields; empty where

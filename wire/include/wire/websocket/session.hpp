@@ -55,9 +55,11 @@ struct accept_options {
     // WebSocket hijacking, RFC 6455 section 10.2). Clients that are no browsers send no Origin, and
     // are let in.
     //
-    // The own origin is that of the request's host and port; with TLS its scheme is https, without
-    // it http or https, as a proxy may have taken TLS off. A proxy that does not hand on Host makes
-    // all pages foreign: name the origin here.
+    // The own origin is request::client_authority(), which is Host unless a trusted proxy says what
+    // the browser asked for. Its scheme is https with TLS or where a trusted proxy says so, http
+    // where one says that; else either, as a proxy may have taken TLS off. Behind a proxy that
+    // hands on neither Host nor a field that is believed all pages are foreign: name the origin
+    // here.
     std::vector<std::string> allowed_origins = {};
     // The subprotocols spoken here (RFC 6455 section 1.9), such as "graphql-transport-ws": tokens,
     // compared exactly, the preferred first. The first that the client offers is agreed on, and
