@@ -26,7 +26,7 @@ from wirebench.report.charts import ratio_ticks
 from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
 from wirebench.report.figures import figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
-from wirebench.report.model import PageView
+from wirebench.report.model import FootprintField, PageView
 from wirebench.report.page import spec_of
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
 from wirebench.report.rows import version_note
@@ -319,8 +319,8 @@ def test_footprints_of_what_was_measured_are_shown_and_kept_with_the_run(tmp_pat
         view = page_view(stored, analyse_run(stored))
         (row,) = view.footprints.rows
         assert (row.contestant, row.version) == ("rust/axum", versions["rust/axum"])
-        assert ("3.91 KiB", True) in row.fields
-        assert ("not known", False) in row.fields
+        assert FootprintField(text="3.91 KiB", value=4000.0) in row.fields
+        assert FootprintField(text="not known", value=None) in row.fields
         assert "go/net-http" in view.footprints.missing
         assert view.footprints.command.startswith("wirebench footprint ")
         # What is kept with the run stays.

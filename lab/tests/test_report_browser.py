@@ -10,9 +10,13 @@ from pathlib import Path
 import pytest
 
 from browser import Page, chromium, find_chromium
+from synthetic_footprint import footprint
 from synthetic_run import World, studies, write_run
+from wirebench.footprint import records
 from wirebench.report import write_report
+from wirebench.report.facts import facts_of
 from wirebench.report.palette import LINES, ON_DARK
+from wirebench.store.rundir import read_run
 
 pytestmark = [
     pytest.mark.long,
@@ -173,6 +177,38 @@ def test_the_theme_button_redraws_in_the_other_theme(page: Page, report: Path) -
     assert label == page.value(
         "getComputedStyle(document.documentElement).getPropertyValue('--text').trim()"
     )
+    assert page.problems == []
+
+
+def test_footprints_are_sorted_by_a_heading_and_the_unknown_come_last(
+    page: Page, tmp_path: Path
+) -> None:
+    path = write_run(tmp_path, World(studies=("rest",), samples=60))
+    facts = facts_of(read_run(path))
+    starts: dict[str, int | None] = {"a": 9_000_000, "b": None, "c": 12_000_000, "d": 800_000}
+    names = dict(zip(sorted(facts), starts.values(), strict=False))
+    for name, start_ns in names.items():
+        one = footprint(name, version=facts[name].version, first_reply_ns=start_ns)
+        records.write(tmp_path, one)
+    page.window(1280, 900, phone=False)
+    page.open(write_report(path))
+    page.wait_for(DRAWN)
+    heading = (
+        "[...document.querySelectorAll('table.sortable th')]"
+        ".find(one => one.textContent === 'start')"
+    )
+    column = (
+        f"[...document.querySelectorAll('table.sortable tbody tr')]"
+        f".map(row => row.cells[{heading}.cellIndex].textContent)"
+    )
+    first = "[...document.querySelectorAll('table.sortable tbody td.name')].length"
+    assert page.value(first) == len(names)
+    unknown = page.value(column)[1]
+    page.value(f"{heading}.firstElementChild.click()")
+    assert page.value(column) == ["800 µs", "9.00 ms", "12.0 ms", unknown]
+    assert page.value(f"{heading}.getAttribute('aria-sort')") == "ascending"
+    page.value(f"{heading}.firstElementChild.click()")
+    assert page.value(column) == ["12.0 ms", "9.00 ms", "800 µs", unknown]
     assert page.problems == []
 
 

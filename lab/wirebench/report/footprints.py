@@ -15,14 +15,13 @@ from wirebench.footprint.table import (
     BUILDING,
     DEPENDING,
     HOW,
-    NOT_KNOWN,
     columns_of,
     field,
     reasons,
     warnings,
 )
 from wirebench.report.facts import Facts
-from wirebench.report.model import FootprintRow, FootprintsView
+from wirebench.report.model import FootprintField, FootprintRow, FootprintsView
 from wirebench.report.remembered import remembered
 from wirebench.store.rundir import StoredRun
 
@@ -56,9 +55,8 @@ def footprints_view(
                 contestant=one.contestant,
                 version=one.version,
                 fields=tuple(
-                    (text, text != NOT_KNOWN)
+                    FootprintField(text=field(one, column, day), value=column.value(one, day))
                     for column in columns
-                    for text in (field(one, column, day),)
                 ),
             )
             for one in found

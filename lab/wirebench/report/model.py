@@ -170,11 +170,17 @@ class FailureView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class FootprintField:
+    text: str
+    value: float | None
+    """What is sorted by, the least first; None: not known."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class FootprintRow:
     contestant: str
     version: str
-    fields: tuple[tuple[str, bool], ...]
-    """Each with whether it is known."""
+    fields: tuple[FootprintField, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

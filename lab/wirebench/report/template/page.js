@@ -1,4 +1,4 @@
-// Draws the charts, redraws them when the theme or the width class changes, and lets a legend's name single out its line.
+// Draws the charts, redraws them when the theme or the width class changes, lets a legend's name single out its line, and sorts tables.
 "use strict";
 (() => {
   const specs = JSON.parse(document.getElementById("specs").textContent);
@@ -76,6 +76,27 @@
       }
     });
   }
+  // By a heading: the least first, then the greatest; what is not known comes last both times.
+  function sortBy(table, heading) {
+    const column = heading.cellIndex;
+    const down = heading.getAttribute("aria-sort") === "ascending";
+    for (const other of table.querySelectorAll("th")) other.removeAttribute("aria-sort");
+    heading.setAttribute("aria-sort", down ? "descending" : "ascending");
+    const body = table.tBodies[0];
+    const known = (row) => column === 0 || row.cells[column].dataset.value !== undefined;
+    const difference = (one, other) => {
+      const [a, b] = [one.cells[column], other.cells[column]];
+      return column === 0 ? a.textContent.localeCompare(b.textContent) : a.dataset.value - b.dataset.value;
+    };
+    const rows = [...body.rows].sort((one, other) => known(other) - known(one) || (known(one) ? (down ? -1 : 1) * difference(one, other) : 0));
+    body.append(...rows);
+  }
+  for (const table of document.querySelectorAll("table.sortable")) {
+    for (const heading of table.querySelectorAll("th")) {
+      heading.firstElementChild.addEventListener("click", () => sortBy(table, heading));
+    }
+  }
+
   document.getElementById("theme").addEventListener("click", () => {
     forced = isDark() ? "light" : "dark";
     drawAll();
