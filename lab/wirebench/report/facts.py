@@ -1,21 +1,16 @@
-"""Facts about each contestant besides its figures: library, version, licence and check results.
-
-The first report of a run writes them to ``contestants.json`` in its directory. A report rebuilt
-later, when manifests have changed, then still names what was measured.
-"""
+"""Facts about each contestant besides its figures: library, version, licence and check results."""
 
 from __future__ import annotations
 
-import contextlib
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import TypeAdapter
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.host.released import age, json_library, released
-from wirebench.store.jsonl import StoreError, read_whole, write_whole
+from wirebench.report.remembered import remembered
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import StoredRun
 
@@ -49,25 +44,16 @@ def facts_of(run: StoredRun) -> Mapping[str, Facts]:
     """Facts by contestant. A contestant whose folder is gone and that no earlier report knew is
     missing.
     """
-    path = run.path / FACTS_FILE
-    known: dict[str, Facts] = {}
-    if path.exists():
-        try:
-            known = _FACTS.validate_python(read_whole(path))
-        except (StoreError, ValidationError):
-            known = {}
     wanted = {trial.contestant for trial in run.trials}
     if run.plan is not None:
         wanted |= {entry.contestant for cell in run.plan.cells for entry in cell.entries}
         wanted |= {cell.server for cell in run.plan.cells if cell.server is not None}
-    missing = wanted - known.keys()
-    found = _from_catalog(missing) if missing else {}
-    if found:
-        known |= found
-        # A run directory that may only be read has its report all the same.
-        with contextlib.suppress(OSError):
-            write_whole(path, {name: asdict(facts) for name, facts in sorted(known.items())})
-    return known
+
+    def find(known: Container[str]) -> Mapping[str, Facts]:
+        missing = {name for name in wanted if name not in known}
+        return _from_catalog(missing) if missing else {}
+
+    return remembered(run.path / FACTS_FILE, _FACTS, find, asdict)
 
 
 def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:

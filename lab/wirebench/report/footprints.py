@@ -5,7 +5,7 @@ measures nothing.
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 
 from pydantic import TypeAdapter
 
@@ -31,13 +31,16 @@ _STORED = TypeAdapter(dict[str, Footprint])
 
 def footprints_of(run: StoredRun, facts: Mapping[str, Facts]) -> Mapping[str, Footprint]:
     """By contestant: those of the versions that the run measured."""
-    kept = (records.read(run.path.parent, name) for name in facts)
-    fresh = {
-        one.contestant: one
-        for one in kept
-        if one is not None and one.version == facts[one.contestant].version
-    }
-    return remembered(run.path / FOOTPRINT_FILE, _STORED, fresh, records.document_of)
+
+    def find(known: Container[str]) -> Mapping[str, Footprint]:
+        kept = (records.read(run.path.parent, name) for name in facts if name not in known)
+        return {
+            one.contestant: one
+            for one in kept
+            if one is not None and one.version == facts[one.contestant].version
+        }
+
+    return remembered(run.path / FOOTPRINT_FILE, _STORED, find, records.document_of)
 
 
 def footprints_view(

@@ -5,7 +5,7 @@ and, of the contestants and cells of a run, in its report, which measures nothin
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from pydantic import TypeAdapter
@@ -79,14 +79,18 @@ _ROWS = {"phases": phase_rows, "syscalls": call_rows}
 def observed_of(run: StoredRun, facts: Mapping[str, Facts]) -> tuple[Observed, ...]:
     """Those of the versions that the run measured, on its host."""
     host = str(run.host.get("host_id", ""))
-    fresh = {
-        f"{one.kind} {one.cell} {one.contestant}": one
-        for one in read_all(run.path.parent)
-        if one.host_id == host
-        and one.contestant in facts
-        and one.version == facts[one.contestant].version
-    }
-    return tuple(remembered(run.path / OBSERVED_FILE, _STORED, fresh, document_of).values())
+
+    def find(known: Container[str]) -> Mapping[str, Observed]:
+        return {
+            key: one
+            for one in read_all(run.path.parent)
+            if (key := f"{one.kind} {one.cell} {one.contestant}") not in known
+            and one.host_id == host
+            and one.contestant in facts
+            and one.version == facts[one.contestant].version
+        }
+
+    return tuple(remembered(run.path / OBSERVED_FILE, _STORED, find, document_of).values())
 
 
 def observed_tables(

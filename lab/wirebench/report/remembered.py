@@ -5,7 +5,7 @@ rebuilt later, when versions have changed, still shows what there was of what wa
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from pathlib import Path
 from typing import TypeVar
 
@@ -19,19 +19,19 @@ Kept = TypeVar("Kept")
 def remembered(
     path: Path,
     stored: TypeAdapter[dict[str, Kept]],
-    fresh: Mapping[str, Kept],
+    find: Callable[[Container[str]], Mapping[str, Kept]],
     document_of: Callable[[Kept], object],
 ) -> Mapping[str, Kept]:
-    """What is in the file, and of ``fresh`` what is not, which is written to it."""
+    """What is in the file, and what ``find`` finds beyond those names, which is written to it."""
     known: dict[str, Kept] = {}
     if path.exists():
         try:
             known = stored.validate_python(read_whole(path))
         except (StoreError, ValidationError):
             known = {}
-    new = {name: one for name, one in fresh.items() if name not in known}
-    if new:
-        known |= new
+    found = find(known.keys())
+    if found:
+        known |= found
         # A run directory that may only be read has its report all the same.
         with contextlib.suppress(OSError):
             write_whole(path, {name: document_of(one) for name, one in sorted(known.items())})
