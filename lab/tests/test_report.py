@@ -22,7 +22,7 @@ from synthetic_run import HOSTILE, World, write_run
 from wirebench.catalog.units import duration
 from wirebench.footprint import records
 from wirebench.report import analyse_run, export_charts, write_report
-from wirebench.report.charts import ratio_ticks
+from wirebench.report.charts import Trade, ratio_ticks, undominated
 from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
 from wirebench.report.figures import figure, noun, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
@@ -537,3 +537,20 @@ def test_a_project_that_is_broken_costs_the_page_its_articles_only(
     text = write_report(path).read_text(encoding="utf-8")
     assert 'id="study-concurrency"' in text
     assert "article-concurrency" not in text
+
+
+def test_what_another_one_beats_in_both_is_dominated() -> None:
+    def trade(name: str, size: float, time_ns: float) -> Trade:
+        return Trade(contestant=name, size=size, time_ns=time_ns, text="")
+
+    trades = [
+        trade("small", 1, 9),
+        trade("quick", 9, 1),
+        trade("between", 5, 5),
+        trade("as large, slower", 5, 6),
+        trade("as quick, larger", 6, 5),
+        trade("worse", 9, 9),
+        trade("between's like", 5, 5),
+    ]
+    best = {one.contestant for one in undominated(trades)}
+    assert best == {"small", "quick", "between", "between's like"}

@@ -13,9 +13,10 @@ from browser import Page, chromium, find_chromium
 from synthetic_footprint import footprint
 from synthetic_run import World, studies, write_run
 from wirebench.footprint import records
-from wirebench.report import write_report
+from wirebench.report import analyse_run, write_report
 from wirebench.report.facts import facts_of
 from wirebench.report.palette import LINES, ON_DARK
+from wirebench.report.view import page_view
 from wirebench.store.rundir import read_run
 
 pytestmark = [
@@ -193,15 +194,15 @@ def test_footprints_are_sorted_by_a_heading_and_the_unknown_come_last(
     page.window(1280, 900, phone=False)
     page.open(write_report(path))
     page.wait_for(DRAWN)
+    table = "#footprint table.sortable"
     heading = (
-        "[...document.querySelectorAll('table.sortable th')]"
-        ".find(one => one.textContent === 'start')"
+        f"[...document.querySelectorAll('{table} th')].find(one => one.textContent === 'start')"
     )
     column = (
-        f"[...document.querySelectorAll('table.sortable tbody tr')]"
+        f"[...document.querySelectorAll('{table} tbody tr')]"
         f".map(row => row.cells[{heading}.cellIndex].textContent)"
     )
-    first = "[...document.querySelectorAll('table.sortable tbody td.name')].length"
+    first = f"[...document.querySelectorAll('{table} tbody td.name')].length"
     assert page.value(first) == len(names)
     unknown = page.value(column)[1]
     page.value(f"{heading}.firstElementChild.click()")
@@ -209,6 +210,51 @@ def test_footprints_are_sorted_by_a_heading_and_the_unknown_come_last(
     assert page.value(f"{heading}.getAttribute('aria-sort')") == "ascending"
     page.value(f"{heading}.firstElementChild.click()")
     assert page.value(column) == ["12.0 ms", "9.00 ms", "800 µs", unknown]
+    assert page.problems == []
+
+
+def test_limits_leave_those_that_meet_them(page: Page, tmp_path: Path) -> None:
+    path = write_run(tmp_path, World(studies=("concurrency",), samples=300))
+    run = read_run(path)
+    view = page_view(run, analyse_run(run)).studies[0].choice
+    assert view is not None
+    rate = next(index for index, one in enumerate(view.criteria) if one.at_least)
+    values = sorted(row.fields[rate].value or 0.0 for row in view.rows)
+    limit = (values[-1] + values[-2]) / 2
+    page.window(1280, 900, phone=False)
+    page.open(write_report(path))
+    page.wait_for(DRAWN)
+
+    def shown() -> list[str]:
+        rows = "[...document.querySelectorAll('.choice tbody tr')].filter(row => !row.hidden)"
+        return list(page.value(f"{rows}.map(row => row.cells[0].textContent)"))
+
+    def ask(limit: str, text: str) -> None:
+        page.value(
+            f"(() => {{ const input = document.querySelector('.choice [data-limit=\"{limit}\"]');"
+            f" input.value = '{text}';"
+            " input.dispatchEvent(new Event('input', {bubbles: true})); })()"
+        )
+
+    names = [row.contestant for row in view.rows]
+    assert shown() == names
+    ask(str(rate), f"{limit:,.0f}")
+    maybe = [
+        row.contestant
+        for row in view.rows
+        if (found := row.fields[rate]).high is not None and found.high >= limit
+    ]
+    assert shown() == maybe
+    assert 0 < len(maybe) < len(names)
+    status = "document.querySelector('.choice [role=status]').textContent"
+    assert f"of {len(names)} meet it" in page.value(status)
+    ask(str(rate), "20 ms")
+    wrong = f"document.querySelector('.choice [data-limit=\"{rate}\"]').validationMessage"
+    assert page.value(wrong) == "expected a number such as 10,000"
+    assert shown() == names
+    ask(str(rate), "")
+    ask("language", "go")
+    assert shown() == [name for name in names if name.startswith("go/")]
     assert page.problems == []
 
 

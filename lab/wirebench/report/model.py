@@ -148,6 +148,44 @@ class ArticleView:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Criterion:
+    """A limit that one may set."""
+
+    title: str
+    metric: str
+    at_least: bool
+    """Whether the limit is the least that is wanted; else it is the most."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceField:
+    text: str
+    value: float | None
+    """In the metric's unit; None: not known."""
+    low: float | None
+    high: float | None
+    """The range that it may lie in; None with too few trials."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceRow:
+    contestant: str
+    language: str
+    licence: str
+    permissive: bool
+    fields: tuple[ChoiceField, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChoiceView:
+    study: str
+    criteria: tuple[Criterion, ...]
+    rows: tuple[ChoiceRow, ...]
+    how: str
+    chart: ChartView | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class StudyView:
     name: str
     title: str
@@ -160,6 +198,7 @@ class StudyView:
     cells: tuple[CellView, ...]
     memory: tuple[MemoryView, ...]
     article: ArticleView | None = None
+    choice: ChoiceView | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

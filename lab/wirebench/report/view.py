@@ -17,6 +17,7 @@ from wirebench.report.artefacts import artefact_table
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
+from wirebench.report.choosing import choice_view
 from wirebench.report.claims import claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
@@ -81,7 +82,11 @@ def page_view(
     shown = [
         one
         for study in studies
-        for one in (*study.charts, *(chart for cell in study.cells for chart in cell.charts))
+        for one in (
+            *study.charts,
+            *((study.choice.chart,) if study.choice and study.choice.chart else ()),
+            *(chart for cell in study.cells for chart in cell.charts),
+        )
     ]
     ended = run.info.ended_unix_ns
     return PageView(
@@ -194,6 +199,7 @@ def _study(
             ),
         ),
         cells=tuple(views),
+        choice=choice_view(study.name, pairs, facts, footprints, style),
         memory=tuple(
             MemoryView(heading=memory.heading(table), basis=memory.basis(table), rows=tuple(rows))
             for table in analysis.memory_of(study.name)

@@ -1,4 +1,4 @@
-// Draws the charts, redraws them when the theme or the width class changes, lets a legend's name single out its line, and sorts tables.
+// Draws the charts, redraws them when the theme or the width class changes, lets a legend's name single out its line, sorts tables, and hides what does not meet the limits set.
 "use strict";
 (() => {
   const specs = JSON.parse(document.getElementById("specs").textContent);
@@ -91,10 +91,62 @@
     const rows = [...body.rows].sort((one, other) => known(other) - known(one) || (known(one) ? (down ? -1 : 1) * difference(one, other) : 0));
     body.append(...rows);
   }
-  for (const table of document.querySelectorAll("table.sortable")) {
-    for (const heading of table.querySelectorAll("th")) {
-      heading.firstElementChild.addEventListener("click", () => sortBy(table, heading));
+  for (const button of document.querySelectorAll("table.sortable th button")) {
+    button.addEventListener("click", () => sortBy(button.closest("table"), button.closest("th")));
+  }
+
+  // Limits are numbers with a unit of their kind: times, sizes, or none.
+  const units = {
+    ns: { ns: 1, us: 1e3, "µs": 1e3, ms: 1e6, s: 1e9 },
+    bytes: { b: 1, kb: 1e3, mb: 1e6, gb: 1e9, kib: 1024, mib: 1024 ** 2, gib: 1024 ** 3 },
+    other: { "": 1, k: 1e3, m: 1e6 },
+  };
+  const examples = { ns: "20 ms", bytes: "50 MiB", other: "10,000" };
+  const kindOf = (input) => (Object.hasOwn(units, input.dataset.kind) ? input.dataset.kind : "other");
+
+  function limitOf(input) {
+    const found = /^([\d.]+) *([a-zµ]*)$/.exec(input.value.trim().toLowerCase().replaceAll(",", ""));
+    const factor = found && units[kindOf(input)][found[2]];
+    const limit = factor ? Number(found[1]) * factor : NaN;
+    const wrong = input.value.trim() !== "" && !Number.isFinite(limit);
+    input.setCustomValidity(wrong ? `expected a number such as ${examples[kindOf(input)]}` : "");
+    input.setAttribute("aria-invalid", String(wrong));
+    return wrong || input.value.trim() === "" ? null : limit;
+  }
+
+  // "met", "perhaps" where the limit lies within the range of the trials, "missed" or "unknown".
+  function judge(cell, limit, least) {
+    const { value, low, high } = cell.dataset;
+    if (value === undefined) return "unknown";
+    if (low !== undefined && Number(low) < limit && limit < Number(high)) return "perhaps";
+    return (least ? value >= limit : value <= limit) ? "met" : "missed";
+  }
+
+  function choose(choice) {
+    const limits = [...choice.querySelectorAll("input[data-kind]")].map((input) => ({
+      column: Number(input.dataset.limit) + 1, limit: limitOf(input), least: input.dataset.least !== undefined,
+    })).filter((one) => one.limit !== null);
+    const language = choice.querySelector("[data-limit=language]").value;
+    const permissive = choice.querySelector("[data-limit=permissive]").checked;
+    const rows = [...choice.querySelector("tbody").rows];
+    let [met, perhaps, unknown] = [0, 0, 0];
+    for (const row of rows) {
+      for (const cell of row.cells) cell.classList.remove("perhaps");
+      const wanted = (language === "" || row.dataset.language === language) && (!permissive || row.dataset.permissive !== undefined);
+      const found = limits.map((one) => judge(row.cells[one.column], one.limit, one.least));
+      limits.forEach((one, index) => row.cells[one.column].classList.toggle("perhaps", found[index] === "perhaps"));
+      row.hidden = !wanted || found.includes("missed") || found.includes("unknown");
+      if (!row.hidden) found.includes("perhaps") ? perhaps++ : met++;
+      if (wanted && !found.includes("missed") && found.includes("unknown")) unknown++;
     }
+    const asked = limits.length > 0 || language !== "" || permissive;
+    choice.querySelector("[role=status]").textContent = asked
+      ? `${met} of ${rows.length} meet it` + (perhaps ? `, ${perhaps} more perhaps (?)` : "") + (unknown ? `; of ${unknown} it is not known` : "")
+      : "";
+  }
+  for (const choice of document.querySelectorAll(".choice")) {
+    for (const input of choice.querySelectorAll("input[data-kind]")) input.placeholder = examples[kindOf(input)];
+    choice.addEventListener("input", () => choose(choice));
   }
 
   document.getElementById("theme").addEventListener("click", () => {
