@@ -108,6 +108,36 @@ def test_a_reversed_pair_disagrees(tmp_path: Path) -> None:
     assert order.disagree > 0
 
 
+def connecting_of(run: Path) -> Order:
+    cells = analyse_run(read_run(run)).of_study("websocket")
+    return beside(read(FOLDER / "websocket.toml"), cells)[1].order
+
+
+def test_an_order_is_that_of_the_tables_own_metric(tmp_path: Path) -> None:
+    """Of those that connect, Go and Java have figures there."""
+    world = replace(WEBSOCKET, preset="published")
+    assert connecting_of(write_run(tmp_path / "one", world)) == Order(agree=1, disagree=0, open=0)
+    slow = replace(world, scale={"go/gorilla-websocket": 9.0})
+    assert connecting_of(write_run(tmp_path / "two", slow)) == Order(agree=0, disagree=1, open=0)
+
+
+def test_the_floor_has_no_rank_and_yet_an_order(tmp_path: Path) -> None:
+    """Every other's verdict is against it."""
+    stored = read_run(write_run(tmp_path, replace(WORLD, studies=("roundtrip",))))
+    cells = analyse_run(stored).of_study("roundtrip")
+    requests = beside(read(FOLDER / "roundtrip.toml"), cells)[0]
+    assert requests.instead.startswith("http-reuse-16 stands for http-reuse-1024")
+    assert requests.order == Order(agree=1, disagree=0, open=0)
+
+
+def test_a_metric_without_verdicts_has_no_order(tmp_path: Path) -> None:
+    path = tmp_path / "concurrency.toml"
+    path.write_text(CONCURRENCY.read_text().replace('"throughput_per_s"', '"p50_ns"', 1))
+    stored = read_run(write_run(tmp_path, WORLD))
+    table = beside(read(path), analyse_run(stored).of_study("concurrency"))[0]
+    assert str(table.order).startswith("order: not compared")
+
+
 def test_a_cell_that_the_run_lacks_has_the_nearest_in_its_place(tmp_path: Path) -> None:
     stored = read_run(write_run(tmp_path, WEBSOCKET))
     rate, connecting, success, longest = beside(
@@ -126,8 +156,8 @@ def test_a_cell_that_the_run_lacks_has_the_nearest_in_its_place(tmp_path: Path) 
     assert rate.order.pairs > 0
     # Connecting 200 clients is not connecting 10,000.
     assert {row.note for row in connecting.rows if row.contestant} == {"the run has no such cell"}
-    assert not success.order.judged
-    assert str(success.order).startswith("order: not compared")
+    # Where all published figures are equal, there is no order.
+    assert success.order.pairs == 0
     assert longest.rows[0].theirs == "1st"
 
 

@@ -60,6 +60,19 @@ class PublishedFigure(_Table):
         return self
 
 
+class Instead(_Table):
+    """A cell that stands for another that a run lacks."""
+
+    cell: str
+    of: str
+    """The cell that it stands for."""
+    differs: str = Field(min_length=1)
+    times: int = Field(default=1, ge=1)
+    """Our figure is multiplied by this: how many times as many messages ``of`` has. It holds for
+    times that grow with the messages; what a run pays once is multiplied as well.
+    """
+
+
 class PublishedTable(_Table):
     title: str = Field(min_length=1)
     place: str
@@ -67,8 +80,8 @@ class PublishedTable(_Table):
     command: str
     metric: Literal[METRICS]  # type: ignore[valid-type]  # one list of the names, used here and by readers
     unit: str
-    instead: Mapping[str, str] = Field(default_factory=dict)
-    """Cells that stand for one that a run lacks, the nearest first, and how each differs."""
+    instead: tuple[Instead, ...] = Field(default=(), strict=False)
+    """Of those for one cell, the nearest first."""
     rows: tuple[PublishedFigure, ...] = Field(strict=False, min_length=1)
 
 
@@ -212,8 +225,9 @@ Named = Iterator[tuple[str, str]]
 
 def _cells_named(found: Published) -> Named:
     for number, table in enumerate(found.tables):
-        for name in table.instead:
-            yield name, f"tables.{number}.instead"
+        for index, one in enumerate(table.instead):
+            yield one.cell, f"tables.{number}.instead.{index}.cell"
+            yield one.of, f"tables.{number}.instead.{index}.of"
         for index, row in enumerate(table.rows):
             if row.cell is not None:
                 yield row.cell, f"tables.{number}.rows.{index}.cell"

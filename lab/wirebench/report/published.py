@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from wirebench.catalog.published import Published, PublishedFigure, PublishedTable
+from wirebench.catalog.published import Instead, Published, PublishedFigure, PublishedTable
 from wirebench.report.figures import amount, bound_sign, figure_sign, value_of
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
@@ -30,7 +30,8 @@ class BesideRow:
 
 @dataclass(frozen=True, kw_only=True)
 class Order:
-    """The pairs of a table that stand in one cell of ours, by the verdicts of the run.
+    """The pairs of a table that stand in one cell of ours, by the run's verdicts on the table's
+    metric.
 
     Pairs with equal published figures, or without a figure of ours, do not count.
     """
@@ -58,7 +59,7 @@ class Order:
 
     def __str__(self) -> str:
         if not self.judged:
-            return "order: not compared; the run has verdicts on pairs by another metric"
+            return "order: not compared; the run has no verdicts by this metric"
         if self.tau is None:
             return "order: no two figures of this table can be compared in one cell of the run"
         low, high = self.tau
@@ -98,20 +99,25 @@ def beside(published: Published, cells: Sequence[CellAnalysis]) -> tuple[BesideT
     )
 
 
+def _cells_for(table: PublishedTable, row: PublishedFigure) -> Iterator[tuple[str, Instead | None]]:
+    """The row's cell, and those that may stand for it, the nearest first."""
+    if row.cell is not None:
+        yield row.cell, None
+    yield from ((one.cell, one) for one in table.instead if one.of == row.cell)
+
+
 def _cell_of(
     table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
-) -> CellAnalysis | None:
+) -> tuple[CellAnalysis | None, Instead | None]:
     """The row's cell, or the nearest of those that the run has in its place."""
-    return next((cells[name] for name in (row.cell or "", *table.instead) if name in cells), None)
+    found = ((cells[name], instead) for name, instead in _cells_for(table, row) if name in cells)
+    return next(found, (None, None))
 
 
 def _instead(table: PublishedTable, cells: Mapping[str, CellAnalysis]) -> str:
+    used = (_cell_of(table, row, cells)[1] for row in table.rows)
     found = {
-        f"{cell.cell} stands for {row.cell}: {table.instead[cell.cell]}": None
-        for row in table.rows
-        if row.cell is not None
-        and (cell := _cell_of(table, row, cells)) is not None
-        and cell.cell != row.cell
+        f"{one.cell} stands for {one.of}: {one.differs}": None for one in used if one is not None
     }
     return "; ".join(found)
 
@@ -120,7 +126,7 @@ def _row(
     table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
 ) -> BesideRow:
     ours, ratio, note = "", "", row.absent
-    cell = _cell_of(table, row, cells) if row.cell is not None else None
+    cell = _cell_of(table, row, cells)[0]
     if row.cell is not None:
         entry, note = _entry(row, cell)
         value = value_of(entry, table.metric) if entry is not None else None
@@ -173,28 +179,36 @@ def _order(table: PublishedTable, cells: Mapping[str, CellAnalysis]) -> Order:
     counts = {"agree": 0, "disagree": 0, "open": 0}
     up = higher_is_better(table.metric)
     found = [
-        (row, row.value, _cell_of(table, row, cells))
+        (row, row.value, _cell_of(table, row, cells)[0])
         for row in table.rows
         if row.value is not None and row.cell is not None
     ]
     for (a, first, cell), (b, second, other) in combinations(found, 2):
         if cell is None or cell is not other or first == second:
             continue
-        if any(_value(cell, row, table.metric) is None for row in (a, b)):
-            continue
         better, worse = (a, b) if (first > second) == up else (b, a)
-        counts[_judge(cell, better, worse)] += 1
-    judged = {cell.metric for _, _, cell in found if cell is not None}
-    return Order(**counts, judged=not judged or judged == {table.metric})
+        ahead, behind = (cell.entry(row.contestant or "") for row in (better, worse))
+        if ahead is None or behind is None:
+            continue
+        if any(value_of(one, table.metric) is None for one in (ahead, behind)):
+            continue
+        counts[_judge(table.metric, ahead, behind)] += 1
+    judged = all(table.metric in cell.bands for _, _, cell in found if cell is not None)
+    return Order(**counts, judged=judged)
 
 
-def _value(cell: CellAnalysis, row: PublishedFigure, metric: str) -> float | None:
-    entry = cell.entry(row.contestant or "")
-    return value_of(entry, metric) if entry is not None else None
-
-
-def _judge(cell: CellAnalysis, better: PublishedFigure, worse: PublishedFigure) -> str:
+def _judge(metric: str, better: EntryAnalysis, worse: EntryAnalysis) -> str:
     """Whether the run's verdict on a pair, Holm-corrected over the cell's table, says the same."""
-    pair = cell.pair(better.contestant or "", worse.contestant or "")
-    kind = pair.verdict.kind if pair is not None else "undecided"
-    return {"faster": "agree", "slower": "disagree"}.get(kind, "open")
+    if _beats(metric, better, worse):
+        return "agree"
+    return "disagree" if _beats(metric, worse, better) else "open"
+
+
+def _beats(metric: str, one: EntryAnalysis, other: EntryAnalysis) -> bool:
+    """By the verdicts of their cell. The floor has no rank: every other's verdict is against it."""
+    if one.is_floor or other.is_floor:
+        standing = (other if one.is_floor else one).standings.get(metric)
+        verdict = standing.verdict if standing is not None else None
+        return verdict is not None and verdict.kind == ("slower" if one.is_floor else "faster")
+    standing = other.standings.get(metric)
+    return standing is not None and one.entry in standing.beaten_by

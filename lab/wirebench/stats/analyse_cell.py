@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from wirebench.catalog.model import unit_of
+from wirebench.catalog.studies import Kind
 from wirebench.stats.bottleneck import (
     LIMITED_METRICS,
     bottleneck,
@@ -42,16 +43,23 @@ TABLE_METRICS = (
     "success_ratio",
 )
 """The metrics whose standings a table may mark, besides the primary one."""
+PUBLISHED_METRICS: Mapping[Kind, tuple[str, ...]] = {
+    "each": ("service_makespan_ns", "mean_ns"),
+    "ramp": ("connect_ns", "max_ns"),
+    "client": ("mean_ns",),
+}
+"""By the cell's kind, those that published tables have besides."""
 
 
 def judged_metrics(data: CellData) -> list[str]:
-    """The primary metric, then those of the decision table that some entry has."""
-    primary = data.planned.cell.primary
+    """The primary metric, then those of the tables that some entry has."""
+    cell = data.planned.cell
+    primary = cell.primary
     return [
         primary,
         *(
             metric
-            for metric in TABLE_METRICS
+            for metric in (*TABLE_METRICS, *PUBLISHED_METRICS.get(cell.kind, ()))
             if metric != primary and any(data.values(name, metric) for name in data.trials)
         ),
     ]

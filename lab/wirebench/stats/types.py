@@ -267,7 +267,7 @@ class EntryAnalysis:
     standing: Standing
     """By the cell's primary metric."""
     standings: Mapping[str, Standing]
-    """By each metric of the decision table, the primary one among them."""
+    """By each metric that is judged, the primary one among them."""
     unranked: str | None
     """Why the entry has no rank; None when it has one."""
     bottleneck: Bottleneck | None
