@@ -9,18 +9,20 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, write_run
+import synthetic_run
+from synthetic_run import FLOOR, World, write_run
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.published import Published, cells_of, published_studies, read_published
 from wirebench.catalog.studies import RampLoad, Study, load_studies
+from wirebench.catalog.units import duration
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.cli.published import _fullest_run
 from wirebench.report import analyse_run
 from wirebench.report.claims import ClaimView, claim_views, status_of
-from wirebench.report.published import Order, beside
-from wirebench.stats.types import EntryAnalysis, FailureCount
+from wirebench.report.published import BesideRow, BesideTable, Order, beside
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount
 from wirebench.store.rundir import read_run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -161,6 +163,122 @@ def test_a_cell_that_the_run_lacks_has_the_nearest_in_its_place(tmp_path: Path) 
     assert longest.rows[0].theirs == "1st"
 
 
+REST = replace(WORLD, studies=("rest",), preset="published")
+
+
+@pytest.fixture
+def frameworks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of the article as contestants of made-up runs: one cheap, two alike, one dear."""
+    costs = {
+        FLOOR: 1.0,
+        "cpp/restinio": 2.0,
+        "cpp/crow": 3.0,
+        "cpp/pistache": 3.0,
+        "cpp/cpp-httplib": 9.0,
+        "go/net-http": 1.2,
+        "python/flask": 30.0,
+    }
+    monkeypatch.setitem(synthetic_run.COSTS, "rest", costs)
+
+
+def rest_cells(tmp_path: Path) -> tuple[CellAnalysis, ...]:
+    return analyse_run(read_run(write_run(tmp_path, REST))).of_study("rest")
+
+
+def row_of(table: BesideTable, published: str) -> BesideRow:
+    return next(row for row in table.rows if row.published.startswith(published))
+
+
+def test_the_twelve_tests_are_those_of_the_article() -> None:
+    """The differences that its text states between tests come out of the figures."""
+    tables = read(FOLDER / "rest.toml").tables[:12]
+    times = [{row.published.split()[0]: row.value for row in one.rows} for one in tables]
+    assert [len(one.rows) for one in tables] == [6] * 12
+    assert sum(row.value is None for one in tables for row in one.rows) == 6
+    assert {row.said for one in tables for row in one.rows if row.value is None} == {"x"}
+    for row in (row for one in tables for row in one.rows if row.value is not None):
+        minutes, _, seconds = row.said.rpartition(":")
+        assert row.value == round(60_000 * int(minutes or 0) + 1000 * float(seconds)) * 1_000_000
+
+    def more_s(name: str, test: int, than: int) -> float:
+        return ((times[test - 1][name] or 0) - (times[than - 1][name] or 0)) / 1e9
+
+    # "about 105 sec. per 1000 requests ... tests 1 with 3, 5 with 7 and 9 with 11"
+    assert more_s("Crow", 3, 1) == pytest.approx(105, rel=0.1)
+    assert more_s("Crow", 7, 5) == pytest.approx(105 / 5, rel=0.1)
+    assert more_s("Restinio", 11, 9) == pytest.approx(105, rel=0.1)
+    # "about 367 sec. ... between testcases 2 and 4 ... also between testcases 10 and 12"
+    assert more_s("HttpLib", 4, 2) == pytest.approx(367, rel=0.01)
+    assert more_s("HttpLib", 12, 10) == pytest.approx(367, rel=0.01)
+    # "testcases 6 and 8 ... 73.5 sec."
+    assert more_s("HttpLib", 8, 6) == pytest.approx(73.5, rel=0.01)
+
+
+@pytest.mark.usefixtures("frameworks")
+def test_a_time_of_fewer_messages_is_multiplied_and_says_so(tmp_path: Path) -> None:
+    cells = rest_cells(tmp_path)
+    tables = beside(read(FOLDER / "rest.toml"), cells)
+    fifth = tables[4]
+    crow = row_of(fifth, "Crow")
+    (cell,) = (one for one in cells if one.cell == "new-c28-n5-t200")
+    entry = cell.entry("cpp/crow")
+    assert entry is not None
+    took_ns = entry.summary.metrics["service_makespan_ns"].median
+    assert crow.cell == cell.cell
+    assert crow.ratio == f"{40 * took_ns / 40_267_000_000:.2f}x"
+    assert crow.ours.endswith(f" (40 x {duration(took_ns)})")
+    assert "N = 5 in place of 200, our times x 40" in fifth.instead
+    assert "What a run pays once is multiplied" in fifth.instead
+    # The first test runs in full.
+    assert tables[0].instead == ""
+    assert " x " not in row_of(tables[0], "Crow").ours
+
+
+@pytest.mark.usefixtures("frameworks")
+def test_marks_are_those_of_the_tables_own_contestants(tmp_path: Path) -> None:
+    """Cheaper and dearer ones that the article does not have get none."""
+    first = beside(read(FOLDER / "rest.toml"), rest_cells(tmp_path))[0]
+    marks = {row.contestant: (row.sign, row.mark) for row in first.rows}
+    assert marks["cpp/restinio"] == ("▲", "best")
+    assert marks["cpp/cpp-httplib"] == ("▼", "worst")
+    assert marks["cpp/crow"] == marks["cpp/pistache"] == ("", "")
+    # Of the pairs of those four only Crow and Pistache are alike.
+    assert first.order == Order(agree=5, disagree=0, open=1)
+
+
+@pytest.mark.usefixtures("frameworks")
+def test_who_stood_still_is_an_x_with_its_state(tmp_path: Path) -> None:
+    cells = [
+        replace(
+            cell,
+            entries=tuple(
+                replace(
+                    one,
+                    failures=(STOOD_STILL,),
+                    unranked="no valid trial",
+                    standings={},
+                    summary=replace(one.summary, trials=0, metrics={}),
+                )
+                if one.contestant == "cpp/crow"
+                else one
+                for one in cell.entries
+            ),
+        )
+        for cell in rest_cells(tmp_path)
+    ]
+    crow = row_of(beside(read(FOLDER / "rest.toml"), cells)[0], "Crow")
+    assert (crow.ours, crow.ratio, crow.sign) == ("x", "", "")
+    assert crow.note == "a later release; it stood still: 4 threads in futex"
+
+
+@pytest.mark.parametrize(("old", "new"), [("times = 40", "times = 39"), (", times = 40", "")])
+def test_a_factor_is_that_of_the_messages(tmp_path: Path, old: str, new: str) -> None:
+    path = tmp_path / "rest.toml"
+    path.write_text((FOLDER / "rest.toml").read_text().replace(old, new, 1))
+    with pytest.raises(CatalogError, match=r"instead\.0\.times: expected 40, got"):
+        read(path)
+
+
 def claims_of(run: Path, study: str) -> tuple[ClaimView, ...]:
     cells = analyse_run(read_run(run)).of_study(study)
     return claim_views(read(FOLDER / f"{study}.toml"), cells, study_of(study))
@@ -299,6 +417,22 @@ def test_the_command_prints_both_and_says_what_is_missing(
     assert "20,000 connections: c20000 needs more open files" in said
     assert "Explanations" in said
     assert "(our own doubt)" in said
+
+
+def test_the_command_writes_the_same_in_markdown(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "250")
+    run, file = write_run(tmp_path, WORLD), tmp_path / "out.md"
+    assert run_app(["published", "concurrency", str(run), "--markdown", str(file)]) == EXIT_OK
+    printed, written = capsys.readouterr().out, file.read_text()
+    assert written.startswith("# “An http server based on non-blocking socket for efficiency” ")
+    assert "| published as | published | ours | cell |  | over theirs | what differs |" in written
+    assert "| --- | ---: | --- | --- | ---: | ---: | --- |" in written
+    (line,) = (one for one in written.splitlines() if one.startswith("| av_http 0.0.1 | 53,000/s"))
+    ours = line.split(" | ")[4]
+    assert ours in printed
+    assert "- **not tested**: flask's figure is that of its answer 404" in written
 
 
 @pytest.mark.parametrize(

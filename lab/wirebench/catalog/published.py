@@ -13,7 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from wirebench.catalog.contestants import STUDIES, load_catalog
 from wirebench.catalog.errors import CatalogError, explain
 from wirebench.catalog.manifest import read_toml
-from wirebench.catalog.studies import METRICS, Cell, Study, load_studies
+from wirebench.catalog.studies import METRICS, Cell, EachLoad, Load, Study, load_studies
 
 FOLDER = "published"
 """In the folder of the studies."""
@@ -209,6 +209,14 @@ def read_published(
         if name not in known:
             expected = ", ".join(sorted(known))
             raise CatalogError(f"{path}: {where}: expected one of {expected}, got {name!r}")
+    for number, table in enumerate(found.tables):
+        for index, one in enumerate(table.instead):
+            expected_times = _times(table.metric, cells[one.of].load, cells[one.cell].load)
+            if one.times != expected_times:
+                raise CatalogError(
+                    f"{path}: tables.{number}.instead.{index}.times: expected {expected_times:g},"
+                    f" got {one.times}"
+                )
     for key, measure in found.measures.items():
         for name in measure.cells:
             if cells[name].primary != measure.metric:
@@ -217,6 +225,17 @@ def read_published(
                     f" metric of {name}, got {measure.metric!r}"
                 )
     return found
+
+
+def _times(metric: str, of: Load, load: Load) -> float:
+    """How many times as long ``of`` takes: a makespan grows with the messages, and nothing else
+    does.
+    """
+    if metric not in ("makespan_ns", "service_makespan_ns"):
+        return 1
+    if not isinstance(of, EachLoad) or not isinstance(load, EachLoad):
+        return 1
+    return of.messages / load.messages
 
 
 Named = Iterator[tuple[str, str]]

@@ -14,6 +14,7 @@ from wirebench.catalog import CatalogError, find_root
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.studies import load_studies
+from wirebench.cli.arguments import check_output
 from wirebench.cli.console import console
 from wirebench.cli.report import RESULTS, find_run
 
@@ -37,28 +38,36 @@ def register(app: typer.Typer) -> None:
 def published(
     study: Annotated[str, typer.Argument(metavar="STUDY", help="Such as concurrency.")],
     run: Annotated[str | None, typer.Argument(metavar="[RUN]", help=RUN_HELP)] = None,
+    markdown_file: Annotated[
+        Path | None, typer.Option("--markdown", metavar="FILE", help="Also write it here.")
+    ] = None,
 ) -> None:
     """Print what the original of a study published beside what a run measured.
 
     The ratio is ours over theirs. It compares two hosts and two load generators, so no verdict
-    follows from it; ≥ stands before a figure that our generator limited. Whether the order agrees
-    follows from the run's verdicts on pairs in one cell. A pair that they do not separate leaves a
-    range for the rank correlation.
+    follows from it; ≥ stands before a figure that our generator limited. A time of a cell with
+    fewer messages than the original's is multiplied by a factor that is printed. ▲ and ▼ (green and
+    red) stand before the best and the worst of a table where the run's verdicts separate them; x
+    stands where no trial gave a figure, such as where the server stood still. Whether the order
+    agrees follows from the run's verdicts, too. A pair that they do not separate leaves a range for
+    the rank correlation.
 
     An explanation of the original is confirmed where all that it leads one to expect is what the
     run's verdicts say, refuted where some of it is not, undecided where verdicts are missing, and
     not tested where the run has nothing of it. What confirms it may have another cause.
     """
+    from wirebench.cli.duel_run import write_file
     from wirebench.report import analyse_run
     from wirebench.report.artefacts import artefact_table
-    from wirebench.report.claims import claim_views
+    from wirebench.report.article_text import markdown
     from wirebench.report.facts import facts_of
     from wirebench.report.frameworks import judged_table
     from wirebench.report.json_share import json_tables
-    from wirebench.report.published import beside
+    from wirebench.report.view import article_view
     from wirebench.store.jsonl import StoreError
     from wirebench.store.rundir import read_run
 
+    check_output("--markdown", markdown_file)
     source = _published_of(study)
     path = find_run(run) if run is not None else _fullest_run(study)
     try:
@@ -70,17 +79,22 @@ def published(
         raise CatalogError(
             f"RUN: expected a run with cells of {study}, got {stored.info.name} without any"
         )
-    out = console()
-    _print_tables(source, stored.info.name, beside(source, cells), out)
-    for view in (artefact_table(source.artefacts, cells), judged_table(source.judged)):
-        if view is not None:
-            _print_table(view, out)
+    article = article_view(cells, source, load_studies(find_root() / STUDIES)[study])
     planned = stored.plan.cells if stored.plan is not None else ()
     of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
-    for table in json_tables([(cell, of_cell[cell.cell]) for cell in cells], facts_of(stored)):
-        _print_table(table, out)
-    own = load_studies(find_root() / STUDIES)[study]
-    _print_claims(claim_views(source, cells, own), out)
+    pairs = [(cell, of_cell[cell.cell]) for cell in cells]
+    views = [
+        *(artefact_table(source.artefacts, cells), judged_table(source.judged)),
+        *json_tables(pairs, facts_of(stored)),
+    ]
+    further = [view for view in views if view is not None]
+    out = console()
+    _print_tables(source, stored.info.name, article.tables, out)
+    for view in further:
+        _print_table(view, out)
+    _print_claims(article.claims, out)
+    if markdown_file is not None:
+        write_file(markdown_file, markdown(article, further, run=stored.info.name))
 
 
 def _published_of(study: str) -> Published:
@@ -128,6 +142,10 @@ def _fullest_run(study: str) -> Path:
 def _print_tables(
     source: Published, run: str, tables: tuple[BesideTable, ...], out: Console
 ) -> None:
+    from wirebench.cli.table import STYLES
+    from wirebench.report.article_text import fields
+    from wirebench.report.published import CONTESTANT, FIGURES, HEADS, OURS
+
     known = source.source
     head = Table.grid(padding=(0, 2))
     head.add_row(
@@ -141,19 +159,17 @@ def _print_tables(
         heading = f"  {one.unit}; {one.command} ({one.place})"
         out.print(Text.assemble("\n", (one.title, "bold"), heading))
         table = Table(box=None, padding=(0, 1), header_style="bold")
-        table.add_column("published as")
-        table.add_column("published", justify="right")
-        table.add_column("ours", no_wrap=True)
-        table.add_column("cell", overflow="fold")
-        table.add_column("", justify="right", no_wrap=True)
-        table.add_column("over theirs", justify="right")
-        table.add_column("what differs", overflow="fold")
-        for row in one.rows:
-            fields = (row.published, row.theirs, row.contestant, row.cell, row.ours, row.ratio)
-            table.add_row(
-                *(Text(field) for field in (*fields, row.note)),
-                style="" if row.ours else "bright_black",
+        for place, title in enumerate(HEADS):
+            table.add_column(
+                title,
+                justify="right" if place in FIGURES else "left",
+                no_wrap=place in (OURS, CONTESTANT),
+                overflow="fold",
             )
+        for row in one.rows:
+            words = [Text(field) for field in fields(row)]
+            words[OURS].stylize(STYLES.get(row.mark, ""))
+            table.add_row(*words, style="" if row.ours else "bright_black")
         out.print(table)
         for line in (one.instead, str(one.order)):
             if line:
@@ -179,8 +195,7 @@ def _print_claims(claims: tuple[ClaimView, ...], out: Console) -> None:
     if claims:
         out.print(Text("Explanations", style="bold"))
     for one in claims:
-        whose = one.place or "our own doubt"
-        out.print(Text.assemble((f"{one.status}: ", "bold"), one.says, f" ({whose})"))
+        out.print(Text.assemble((f"{one.status}: ", "bold"), one.says, f" ({one.whose})"))
         for finding in one.findings:
             out.print(Padding(Text(finding), (0, 0, 0, 4)))
         for command in one.commands:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from xml.etree import ElementTree
 
 from wirebench.catalog.units import count_of, rough_duration
 from wirebench.gate.types import Found, Row, State
 from wirebench.report.figures import figure
+from wirebench.report.markdown import one_line, table
 
 WORDS: dict[State, str] = {
     "holds": "holds",
@@ -97,22 +98,11 @@ def _figure(row: Row, value: float | None) -> str:
 
 def markdown(found: Found) -> str:
     """A summary for a pull request."""
-    out = [f"**{_one_line(headline(found))}**", ""]
+    out = [f"**{one_line(headline(found))}**", ""]
     if found.rows:
-        out += [_row(HEADINGS), "| --- | ---: | ---: | ---: | --- |"]
-        out += [_row(cells(row)) for row in found.rows]
-        out.append("")
-    out += [f"- {_one_line(one)}" for one in (count_of(found.blocks, "block"), *found.notes)]
+        out += [*table(HEADINGS, map(cells, found.rows), figures=(1, 2, 3)), ""]
+    out += [f"- {one_line(one)}" for one in (count_of(found.blocks, "block"), *found.notes)]
     return "\n".join([*out, ""])
-
-
-def _row(words: Sequence[str]) -> str:
-    return "| " + " | ".join(_one_line(one).replace("|", "\\|") for one in words) + " |"
-
-
-def _one_line(text: str) -> str:
-    """On one line, and without HTML: last words of a server are anything."""
-    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
 
 
 def junit(found: Found, *, seconds: float) -> str:

@@ -32,6 +32,10 @@ class ClaimView:
     commands: tuple[str, ...]
     """Runs that would test what this one does not."""
 
+    @property
+    def whose(self) -> str:
+        return self.place or "our own doubt"
+
 
 def claim_views(
     published: Published, cells: Sequence[CellAnalysis], study: Study

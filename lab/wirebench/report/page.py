@@ -21,6 +21,7 @@ from wirebench.report.charts import AnyChart
 from wirebench.report.figures import BOUNDS_LEGEND, visible
 from wirebench.report.model import PageView
 from wirebench.report.palette import ON_DARK
+from wirebench.report.published import HOW
 from wirebench.stats.settings import DEFAULT
 
 _FILES = resources.files("wirebench.report") / "template"
@@ -54,6 +55,7 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
         style=Markup(_text("style.css")),  # noqa: S704  # our own file
         on_dark=dict(ON_DARK),
         bounds_legend=BOUNDS_LEGEND,
+        beside_how=HOW,
         busy_share=DEFAULT.busy_share,
         specs=Markup(_as_json(page.charts)),  # noqa: S704  # has no "<"
         bundle=Markup(bundle),  # noqa: S704  # has no "</script"

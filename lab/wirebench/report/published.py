@@ -7,10 +7,37 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from wirebench.catalog.published import Instead, Published, PublishedFigure, PublishedTable
-from wirebench.report.figures import amount, bound_sign, figure_sign, value_of
+from wirebench.report.figures import (
+    FAILED,
+    SIGNS,
+    amount,
+    bound_sign,
+    figure_sign,
+    value_of,
+    visible,
+)
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
+from wirebench.stats.ranks import places
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, Mark
+
+HOW = (
+    "The ratio is ours over theirs: two hosts and two load generators, so no verdict follows from"
+    " it. Whether the order agrees follows from the verdicts of the run. ▲ and ▼ stand before the"
+    " best and the worst of a table, where those verdicts separate them; x stands where no trial"
+    " gave a figure."
+)
+"""How to read the tables."""
+HEADS = ("published as", "published", "ours", "cell", "", "over theirs", "what differs")
+CONTESTANT, OURS = 2, 4
+FIGURES = (1, OURS, 5)
+"""The columns that are set to the right."""
+SCALED = (
+    ". What a run pays once is multiplied, too: the first connections, and the last requests, which"
+    " leave handler threads idle"
+)
+_LONGEST = 120
+"""Characters of a failure."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -23,6 +50,11 @@ class BesideRow:
     """Ours; empty where there is none."""
     cell: str
     ours: str
+    """``x`` where no trial gave a figure, such as where the server stood still."""
+    sign: str
+    """Before ours: the best and the worst of the table, as far as the run separates them."""
+    mark: str
+    """The same as a word, for its colour."""
     ratio: str
     """Ours over theirs. Two hosts and two load generators: no verdict follows from it."""
     note: str
@@ -86,16 +118,42 @@ def beside(published: Published, cells: Sequence[CellAnalysis]) -> tuple[BesideT
     """The published tables with the figures of a run's cells, which are of the same study."""
     by_id = {cell.cell: cell for cell in cells}
     return tuple(
-        BesideTable(
-            title=table.title,
-            place=table.place,
-            command=table.command,
-            unit=table.unit,
-            rows=tuple(_row(table, row, by_id) for row in table.rows),
-            instead=_instead(table, by_id),
-            order=_order(table, by_id),
-        )
+        _table(table, [_mapped(table, row, by_id) for row in table.rows])
         for table in published.tables
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Mapped:
+    """A published figure, and what of ours stands beside it."""
+
+    row: PublishedFigure
+    cell: CellAnalysis | None
+    instead: Instead | None
+    """Why this cell, if it is not the row's own."""
+    entry: EntryAnalysis | None
+
+    def value(self, metric: str) -> float | None:
+        """Ours, as long as the original's."""
+        found = value_of(self.entry, metric) if self.entry is not None else None
+        return None if found is None else found * self.times
+
+    @property
+    def times(self) -> int:
+        return 1 if self.instead is None else self.instead.times
+
+
+def _mapped(
+    table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
+) -> _Mapped:
+    """With the row's cell, or the nearest of those that the run has in its place."""
+    found = ((cells[name], one) for name, one in _cells_for(table, row) if name in cells)
+    cell, instead = next(found, (None, None))
+    return _Mapped(
+        row=row,
+        cell=cell,
+        instead=instead,
+        entry=cell.entry(row.contestant or "") if cell is not None else None,
     )
 
 
@@ -106,45 +164,90 @@ def _cells_for(table: PublishedTable, row: PublishedFigure) -> Iterator[tuple[st
     yield from ((one.cell, one) for one in table.instead if one.of == row.cell)
 
 
-def _cell_of(
-    table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
-) -> tuple[CellAnalysis | None, Instead | None]:
-    """The row's cell, or the nearest of those that the run has in its place."""
-    found = ((cells[name], instead) for name, instead in _cells_for(table, row) if name in cells)
-    return next(found, (None, None))
+def _table(table: PublishedTable, found: Sequence[_Mapped]) -> BesideTable:
+    marks = _marks(table.metric, found)
+    return BesideTable(
+        title=table.title,
+        place=table.place,
+        command=table.command,
+        unit=table.unit,
+        rows=tuple(_row(table.metric, one, marks) for one in found),
+        instead=_instead(found),
+        order=_order(table.metric, found),
+    )
 
 
-def _instead(table: PublishedTable, cells: Mapping[str, CellAnalysis]) -> str:
-    used = (_cell_of(table, row, cells)[1] for row in table.rows)
-    found = {
-        f"{one.cell} stands for {one.of}: {one.differs}": None for one in used if one is not None
-    }
-    return "; ".join(found)
+def _instead(found: Sequence[_Mapped]) -> str:
+    used = {one.instead.cell: one.instead for one in found if one.instead is not None}
+    text = "; ".join(
+        f"{one.cell} stands for {one.of}: {one.differs}"
+        + (f", our times x {one.times}" if one.times > 1 else "")
+        for one in used.values()
+    )
+    return text + (SCALED if any(one.times > 1 for one in used.values()) else "")
 
 
-def _row(
-    table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
-) -> BesideRow:
-    ours, ratio, note = "", "", row.absent
-    cell = _cell_of(table, row, cells)[0]
-    if row.cell is not None:
-        entry, note = _entry(row, cell)
-        value = value_of(entry, table.metric) if entry is not None else None
-        if entry is not None and value is not None:
-            ours = figure_sign(entry, table.metric) + amount(table.metric, value)
-            ratio = _ratio(table.metric, row, entry, value)
-            note = "; ".join(said for said in (row.near, entry.unranked) if said)
-        elif entry is not None:
-            note = entry.unranked or "its trials lack this metric"
+def _marks(metric: str, found: Sequence[_Mapped]) -> dict[tuple[str, str], Mark]:
+    """The best and the worst of the table's own contestants in a cell, by cell and entry, as far as
+    the run's verdicts separate them.
+    """
+    marks: dict[tuple[str, str], Mark] = {}
+    for cell in {one.cell.cell for one in found if one.cell is not None}:
+        here = {
+            one.entry.entry: one.entry.standings[metric]
+            for one in found
+            if one.entry is not None
+            and one.cell is not None
+            and one.cell.cell == cell
+            and metric in one.entry.standings
+            and one.entry.standings[metric].rank_low is not None
+        }
+        beats = {
+            name: frozenset(other for other, place in here.items() if name in place.beaten_by)
+            for name in here
+        }
+        marks |= {(cell, name): one.mark for name, one in places(list(here), beats).items()}
+    return marks
+
+
+def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> BesideRow:
+    row, cell, entry = one.row, one.cell, one.entry
+    ours, ratio, note, sign, mark = "", "", row.absent, "", ""
+    value = one.value(metric)
+    if entry is not None and cell is not None and value is not None:
+        shown = marks.get((cell.cell, entry.entry))
+        mark = shown if shown in ("best", "worst") else ""
+        sign = SIGNS[mark] if mark else ""
+        ours = figure_sign(entry, metric) + amount(metric, value)
+        if one.times > 1:
+            ours += f" ({one.times} x {amount(metric, value / one.times)})"
+        ratio = _ratio(metric, row, entry, value)
+        note = "; ".join(said for said in (row.near, entry.unranked) if said)
+    elif entry is not None and entry.failures:
+        ours, note = FAILED, "; ".join(said for said in (row.near, _failure(entry)) if said)
+    elif entry is not None:
+        note = entry.unranked or "its trials lack this metric"
+    elif row.cell is not None:
+        note = "the run has no such cell" if cell is None else "not in the run"
     return BesideRow(
         published=row.published,
-        theirs=_theirs(table.metric, row),
+        theirs=_theirs(metric, row),
         contestant=row.contestant or "",
         cell=cell.cell if cell is not None else row.cell or "",
         ours=ours,
+        sign=sign,
+        mark=mark,
         ratio=ratio,
         note=note,
     )
+
+
+def _failure(entry: EntryAnalysis) -> str:
+    """Why no trial gave a figure: the state in which a server stood still, if it did."""
+    states = [one.state for one in entry.failures if one.state is not None]
+    if states:
+        return f"it stood still: {visible(states[0], limit=_LONGEST)}"
+    return f"it failed: {visible(entry.failures[0].message, limit=_LONGEST)}"
 
 
 def _theirs(metric: str, row: PublishedFigure) -> str:
@@ -167,33 +270,19 @@ def _ratio(metric: str, row: PublishedFigure, entry: EntryAnalysis, value: float
     return f"{sign}{value / row.value:.2f}x"
 
 
-def _entry(row: PublishedFigure, cell: CellAnalysis | None) -> tuple[EntryAnalysis | None, str]:
-    """Our entry for a published figure, or why there is none."""
-    if cell is None:
-        return None, "the run has no such cell"
-    entry = cell.entry(row.contestant or "")
-    return entry, "" if entry is not None else "not in the run"
-
-
-def _order(table: PublishedTable, cells: Mapping[str, CellAnalysis]) -> Order:
+def _order(metric: str, found: Sequence[_Mapped]) -> Order:
     counts = {"agree": 0, "disagree": 0, "open": 0}
-    up = higher_is_better(table.metric)
-    found = [
-        (row, row.value, _cell_of(table, row, cells)[0])
-        for row in table.rows
-        if row.value is not None and row.cell is not None
-    ]
-    for (a, first, cell), (b, second, other) in combinations(found, 2):
-        if cell is None or cell is not other or first == second:
+    up = higher_is_better(metric)
+    for one, other in combinations(found, 2):
+        first, second = one.row.value, other.row.value
+        if first is None or second is None or first == second or one.cell is not other.cell:
             continue
-        better, worse = (a, b) if (first > second) == up else (b, a)
-        ahead, behind = (cell.entry(row.contestant or "") for row in (better, worse))
-        if ahead is None or behind is None:
+        if one.value(metric) is None or other.value(metric) is None:
             continue
-        if any(value_of(one, table.metric) is None for one in (ahead, behind)):
-            continue
-        counts[_judge(table.metric, ahead, behind)] += 1
-    judged = all(table.metric in cell.bands for _, _, cell in found if cell is not None)
+        better, worse = (one, other) if (first > second) == up else (other, one)
+        if better.entry is not None and worse.entry is not None:
+            counts[_judge(metric, better.entry, worse.entry)] += 1
+    judged = all(metric in one.cell.bands for one in found if one.cell is not None)
     return Order(**counts, judged=judged)
 
 
