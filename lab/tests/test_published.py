@@ -163,6 +163,31 @@ def test_a_cell_that_the_run_lacks_has_the_nearest_in_its_place(tmp_path: Path) 
     assert longest.rows[0].theirs == "1st"
 
 
+@pytest.mark.parametrize("installed", [False, True])
+def test_another_stands_for_a_contestant_that_the_run_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, installed: bool
+) -> None:
+    """In the figures and in the explanations alike; not where the run has the contestant itself."""
+    if installed:
+        costs = {**synthetic_run.COSTS["websocket"], "node/uwebsockets": 2.6}
+        monkeypatch.setitem(synthetic_run.COSTS, "websocket", costs)
+    expected = "node/uwebsockets" if installed else "node/ws"
+    run = write_run(tmp_path, WEBSOCKET)
+    cells = analyse_run(read_run(run)).of_study("websocket")
+    node = row_of(beside(read(FOLDER / "websocket.toml"), cells)[0], "NodeJS")
+    assert node.contestant == expected
+    assert node.ours
+    assert ("in place of" in node.note) != installed
+    (go,) = (one for one in claims_of(run, "websocket") if one.says.startswith("Go was slow"))
+    assert f"go/gorilla-websocket not better than {expected}" in go.findings[0]
+    # What would test the rest names both: one of them may not be installed.
+    assert (
+        go.commands[0]
+        .split(" --only ")[1]
+        .startswith("go/gorilla-websocket,node/uwebsockets,node/ws")
+    )
+
+
 REST = replace(WORLD, studies=("rest",), preset="published")
 
 

@@ -73,6 +73,14 @@ class Instead(_Table):
     """
 
 
+class Fallback(_Table):
+    """Who stands for a contestant that a run lacks."""
+
+    contestant: str
+    near: str = Field(min_length=1)
+    """How it differs from the published one."""
+
+
 class PublishedTable(_Table):
     title: str = Field(min_length=1)
     place: str
@@ -166,6 +174,8 @@ class Published(_Table):
     tables: tuple[PublishedTable, ...] = Field(strict=False, min_length=1)
     artefacts: tuple[Artefact, ...] = Field(default=(), strict=False)
     judged: tuple[Judged, ...] = Field(default=(), strict=False)
+    fallbacks: Mapping[str, Fallback] = Field(default_factory=dict)
+    """By contestant, in figures and explanations alike."""
     measures: Mapping[str, Measure] = Field(default_factory=dict)
     claims: tuple[Claim, ...] = Field(default=(), strict=False)
 
@@ -265,6 +275,9 @@ def _contestants_named(found: Published) -> Named:
                 yield row.contestant, f"tables.{number}.rows.{index}.contestant"
     for number, artefact in enumerate(found.artefacts):
         yield artefact.contestant, f"artefacts.{number}.contestant"
+    for name, fallback in found.fallbacks.items():
+        yield name, "fallbacks"
+        yield fallback.contestant, f"fallbacks.{name}.contestant"
     for number, judged in enumerate(found.judged):
         yield judged.contestant, f"judged.{number}.contestant"
     for number, claim in enumerate(found.claims):

@@ -9,6 +9,7 @@ from typing import Literal
 from wirebench.catalog.published import Claim, Measure, Prediction, Published
 from wirebench.catalog.studies import Study, on_all_cores
 from wirebench.report.figures import bound_sign, noun, ratio_text
+from wirebench.report.published import entry_or_fallback
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 
 Outcome = Literal["holds", "fails", "open", "missing"]
@@ -48,14 +49,14 @@ def claim_views(
 def _view(
     claim: Claim, published: Published, cells: Mapping[str, CellAnalysis], study: Study
 ) -> ClaimView:
-    found = [(one, *_outcome(one, published.measures[one.at], cells)) for one in claim.predictions]
+    found = [(one, *_outcome(one, published, cells)) for one in claim.predictions]
     missing = [one for one, outcome, _ in found if outcome == "missing"]
     return ClaimView(
         status=status_of([outcome for _, outcome, _ in found]),
         says=claim.says,
         place=claim.place,
         findings=tuple(text for _, _, text in found) or (claim.untested,),
-        commands=tuple(_commands(missing, published.measures, study)),
+        commands=tuple(_commands(missing, published, study)),
     )
 
 
@@ -71,13 +72,15 @@ def status_of(outcomes: Sequence[Outcome]) -> Status:
 
 
 def _outcome(
-    one: Prediction, measure: Measure, cells: Mapping[str, CellAnalysis]
+    one: Prediction, published: Published, cells: Mapping[str, CellAnalysis]
 ) -> tuple[Outcome, str]:
     """The outcome, and the prediction with what the run has of it."""
-    expected = f"{one.contestant} {one.expect}" + (f" than {one.than}" if one.than else "")
+    measure = published.measures[one.at]
     cell = next((cells[name] for name in measure.cells if name in cells), None)
     if cell is None:
-        return "missing", f"missing: {expected}: no cell of the run tests it"
+        return "missing", f"missing: {_expected(one)}: no cell of the run tests it"
+    one = _of_the_run(one, published, cell)
+    expected = _expected(one)
     if one.than is not None:
         expected += f" by {noun(cell.metric, cell.unit)}"
     expected += f" in {cell.cell}"
@@ -90,6 +93,20 @@ def _outcome(
         if entry.unranked is not None:
             return "open", f"open: {expected}: {name} has no rank: {entry.unranked}"
     return _compared(one, one.than or "", cell, expected)
+
+
+def _expected(one: Prediction) -> str:
+    return f"{one.contestant} {one.expect}" + (f" than {one.than}" if one.than else "")
+
+
+def _of_the_run(one: Prediction, published: Published, cell: CellAnalysis) -> Prediction:
+    """With who stands there for a contestant that the cell lacks."""
+    names = []
+    for name in one.contestants:
+        entry, _ = entry_or_fallback(published, cell, name)
+        names.append(entry.contestant if entry is not None else name)
+    changed = dict(zip(("contestant", "than"), names, strict=False))
+    return one.model_copy(update=changed)
 
 
 def _stalled(entry: EntryAnalysis, expected: str) -> tuple[Outcome, str]:
@@ -120,18 +137,19 @@ def _compared(one: Prediction, than: str, cell: CellAnalysis, expected: str) -> 
 _WORDS = {"faster": "better", "slower": "worse", "equivalent": "equivalent"}
 
 
-def _commands(
-    missing: Sequence[Prediction], measures: Mapping[str, Measure], study: Study
-) -> Iterator[str]:
+def _commands(missing: Sequence[Prediction], published: Published, study: Study) -> Iterator[str]:
     """The shortest runs that have the missing cells and contestants."""
     wanted: dict[str, tuple[dict[str, bool], dict[str, None]]] = {}
     for one in missing:
-        found = _where(measures[one.at], study)
+        found = _where(published.measures[one.at], study)
         if found is not None:
             preset, cell, all_cores = found
             cells, names = wanted.setdefault(preset, ({}, {}))
             cells[cell] = all_cores
-            names |= dict.fromkeys(one.contestants)
+            for name in one.contestants:
+                names[name] = None
+                if name in published.fallbacks:
+                    names[published.fallbacks[name].contestant] = None
     for preset, (cells, names) in wanted.items():
         yield (
             f"wirebench run {study.name} --preset {preset} --cells {','.join(cells)}"

@@ -6,7 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from wirebench.catalog.published import Instead, Published, PublishedFigure, PublishedTable
+from wirebench.catalog.published import (
+    Fallback,
+    Instead,
+    Published,
+    PublishedFigure,
+    PublishedTable,
+)
 from wirebench.report.figures import (
     FAILED,
     SIGNS,
@@ -118,7 +124,7 @@ def beside(published: Published, cells: Sequence[CellAnalysis]) -> tuple[BesideT
     """The published tables with the figures of a run's cells, which are of the same study."""
     by_id = {cell.cell: cell for cell in cells}
     return tuple(
-        _table(table, [_mapped(table, row, by_id) for row in table.rows])
+        _table(table, [_mapped(published, table, row, by_id) for row in table.rows])
         for table in published.tables
     )
 
@@ -132,6 +138,8 @@ class _Mapped:
     instead: Instead | None
     """Why this cell, if it is not the row's own."""
     entry: EntryAnalysis | None
+    near: str
+    """How the entry's contestant differs from the published one."""
 
     def value(self, metric: str) -> float | None:
         """Ours, as long as the original's."""
@@ -144,17 +152,37 @@ class _Mapped:
 
 
 def _mapped(
-    table: PublishedTable, row: PublishedFigure, cells: Mapping[str, CellAnalysis]
+    published: Published,
+    table: PublishedTable,
+    row: PublishedFigure,
+    cells: Mapping[str, CellAnalysis],
 ) -> _Mapped:
-    """With the row's cell, or the nearest of those that the run has in its place."""
+    """With the row's cell, or the nearest of those that the run has in its place, and the row's
+    contestant there, or who stands for it.
+    """
     found = ((cells[name], one) for name, one in _cells_for(table, row) if name in cells)
     cell, instead = next(found, (None, None))
+    entry, fallback = None, None
+    if cell is not None and row.contestant is not None:
+        entry, fallback = entry_or_fallback(published, cell, row.contestant)
     return _Mapped(
         row=row,
         cell=cell,
         instead=instead,
-        entry=cell.entry(row.contestant or "") if cell is not None else None,
+        entry=entry,
+        near=row.near if fallback is None else fallback.near,
     )
+
+
+def entry_or_fallback(
+    published: Published, cell: CellAnalysis, contestant: str
+) -> tuple[EntryAnalysis | None, Fallback | None]:
+    """The contestant's entry, or that of who stands for it, and then why."""
+    entry, fallback = cell.entry(contestant), published.fallbacks.get(contestant)
+    if entry is not None or fallback is None:
+        return entry, None
+    other = cell.entry(fallback.contestant)
+    return other, fallback if other is not None else None
 
 
 def _cells_for(table: PublishedTable, row: PublishedFigure) -> Iterator[tuple[str, Instead | None]]:
@@ -222,9 +250,9 @@ def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> Be
         if one.times > 1:
             ours += f" ({one.times} x {amount(metric, value / one.times)})"
         ratio = _ratio(metric, row, entry, value)
-        note = "; ".join(said for said in (row.near, entry.unranked) if said)
+        note = "; ".join(said for said in (one.near, entry.unranked) if said)
     elif entry is not None and entry.failures:
-        ours, note = FAILED, "; ".join(said for said in (row.near, _failure(entry)) if said)
+        ours, note = FAILED, "; ".join(said for said in (one.near, _failure(entry)) if said)
     elif entry is not None:
         note = entry.unranked or "its trials lack this metric"
     elif row.cell is not None:
@@ -232,7 +260,7 @@ def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> Be
     return BesideRow(
         published=row.published,
         theirs=_theirs(metric, row),
-        contestant=row.contestant or "",
+        contestant=entry.contestant if entry is not None else row.contestant or "",
         cell=cell.cell if cell is not None else row.cell or "",
         ours=ours,
         sign=sign,
