@@ -21,7 +21,8 @@ from wirebench.cli.main import run_app
 from wirebench.cli.published import _fullest_run
 from wirebench.report import analyse_run
 from wirebench.report.claims import ClaimView, claim_views, status_of
-from wirebench.report.published import BesideRow, BesideTable, Order, beside
+from wirebench.report.published import BesideRow, BesideTable, Order, beside, why_absent
+from wirebench.report.view import article_view
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount
 from wirebench.store.rundir import read_run
 
@@ -76,7 +77,8 @@ def test_the_messages_of_the_websocket_article_are_those_of_its_parameters() -> 
         ('"node/http"', '"node/htp"', "tables.0.rows.1.contestant: expected one of"),
         ('"throughput_per_s"', '"speed"', "tables.0.metric: expected 'throughput"),
         ("value = 697", "value = -1", "tables.0.rows.3.value: expected"),
-        ('absent = "20', 'cell = "c50", absent = "20', "expected either cell and contestant"),
+        ('cell = "c20000", ', "", "tables.1.rows.7: expected cell and contestant, or absent"),
+        ('cell = "c50", contestant = "node/http", ', "", "tables.0.rows.1: expected cell and con"),
         ("value = 697, ", "", "tables.0.rows.3: expected a value, or what the original said"),
         ('cells = ["c50"]', 'cells = ["c51"]', "measures.few.cells: expected one of"),
         ('cells = ["c50"]', 'cells = ["load-10"]', "measures.few.metric: expected 'p99_ns'"),
@@ -304,6 +306,38 @@ def test_a_factor_is_that_of_the_messages(tmp_path: Path, old: str, new: str) ->
         read(path)
 
 
+@pytest.mark.usefixtures("frameworks")
+def test_a_row_says_why_the_run_lacks_its_contestant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    costs = {name: one for name, one in synthetic_run.COSTS["rest"].items() if name != "cpp/crow"}
+    monkeypatch.setitem(synthetic_run.COSTS, "rest", costs)
+    run = read_run(write_run(tmp_path, REST))
+    cells = analyse_run(run).of_study("rest")
+    first = article_view(run, cells, read(FOLDER / "rest.toml"), study_of("rest")).tables[0]
+    assert row_of(first, "Crow").note == "not in the run: crow.h was not found"
+    assert row_of(first, "Restbed").note == "not in the run"
+
+
+def test_who_was_not_asked_for_is_not_left_out_by_the_preset(tmp_path: Path) -> None:
+    run = read_run(write_run(tmp_path, WORLD))
+    study = study_of("concurrency")
+    assert why_absent(run, study)["python/flask-run"] == "the preset quick leaves it out"
+    only = replace(run.info.selection, only=("c/libevent",))
+    asked = replace(run, info=replace(run.info, selection=only, absent=()))
+    assert why_absent(asked, study) == {}
+
+
+def test_a_cell_that_few_hosts_have_stands_where_the_run_has_it(tmp_path: Path) -> None:
+    published = read(CONCURRENCY)
+    cells = analyse_run(read_run(write_run(tmp_path, WORLD))).of_study("concurrency")
+    said = published.tables[1].rows[-1].absent
+    assert beside(published, cells)[1].rows[-1].note == said
+    large = replace(cells[0], cell="c20000")
+    row = beside(published, [*cells, large])[1].rows[-1]
+    assert (row.cell, row.ours != "", said in row.note) == ("c20000", True, False)
+
+
 def claims_of(run: Path, study: str) -> tuple[ClaimView, ...]:
     cells = analyse_run(read_run(run)).of_study(study)
     return claim_views(read(FOLDER / f"{study}.toml"), cells, study_of(study))
@@ -439,7 +473,8 @@ def test_the_command_prints_both_and_says_what_is_missing(
     assert "av_http is no contestant" in said
     assert "5 valid blocks; a rank needs 6" in said
     assert "the run has no such cell" in said
-    assert "20,000 connections: c20000 needs more open files" in said
+    assert "c20000, which needs more open files than c/libevent" in said
+    assert "not in the run: the preset quick leaves it out" in said
     assert "Explanations" in said
     assert "(our own doubt)" in said
 

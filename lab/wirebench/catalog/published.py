@@ -47,14 +47,16 @@ class PublishedFigure(_Table):
     near: str = ""
     """How our contestant differs from the published one. Empty if it is the same."""
     absent: str = ""
-    """Why there is no figure of ours. Then cell and contestant are None."""
+    """Why there is no figure of ours: none at all without cell and contestant, else in a run that
+    lacks them.
+    """
 
     @model_validator(mode="after")
     def _mapped_or_absent(self) -> PublishedFigure:
         mapped = self.cell is not None and self.contestant is not None
         partly = self.cell is not None or self.contestant is not None or bool(self.near)
-        if mapped == bool(self.absent) or (self.absent and partly):
-            raise ValueError("expected either cell and contestant, or absent with the reason")
+        if not mapped and (partly or not self.absent):
+            raise ValueError("expected cell and contestant, or absent with the reason")
         if self.value is None and not self.said:
             raise ValueError("expected a value, or what the original said in its place")
         return self

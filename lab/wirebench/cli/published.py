@@ -79,7 +79,7 @@ def published(
         raise CatalogError(
             f"RUN: expected a run with cells of {study}, got {stored.info.name} without any"
         )
-    article = article_view(cells, source, load_studies(find_root() / STUDIES)[study])
+    article = article_view(stored, cells, source, load_studies(find_root() / STUDIES)[study])
     planned = stored.plan.cells if stored.plan is not None else ()
     of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
     pairs = [(cell, of_cell[cell.cell]) for cell in cells]

@@ -13,6 +13,7 @@ from wirebench.catalog.published import (
     PublishedFigure,
     PublishedTable,
 )
+from wirebench.catalog.studies import Study
 from wirebench.report.figures import (
     FAILED,
     SIGNS,
@@ -26,6 +27,7 @@ from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.ranks import places
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Mark
+from wirebench.store.rundir import StoredRun
 
 HOW = (
     "The ratio is ours over theirs: two hosts and two load generators, so no verdict follows from"
@@ -120,11 +122,29 @@ class BesideTable:
     order: Order
 
 
-def beside(published: Published, cells: Sequence[CellAnalysis]) -> tuple[BesideTable, ...]:
-    """The published tables with the figures of a run's cells, which are of the same study."""
+def why_absent(run: StoredRun, study: Study) -> dict[str, str]:
+    """By contestant, why the run lacks it: it was not there, or the preset leaves it out."""
+    selection = run.info.selection
+    preset = study.presets.get(selection.preset)
+    reasons = (
+        dict.fromkeys(preset.without, f"the preset {preset.name} leaves it out")
+        if preset is not None and not selection.only
+        else {}
+    )
+    return reasons | {
+        one.contestant: one.reason for one in run.info.absent if study.name in one.studies
+    }
+
+
+def beside(
+    published: Published, cells: Sequence[CellAnalysis], absent: Mapping[str, str] | None = None
+) -> tuple[BesideTable, ...]:
+    """The published tables with the figures of a run's cells, which are of the same study.
+    ``absent``: why the run lacks a contestant (``why_absent``).
+    """
     by_id = {cell.cell: cell for cell in cells}
     return tuple(
-        _table(table, [_mapped(published, table, row, by_id) for row in table.rows])
+        _table(table, [_mapped(published, table, row, by_id) for row in table.rows], absent or {})
         for table in published.tables
     )
 
@@ -192,14 +212,16 @@ def _cells_for(table: PublishedTable, row: PublishedFigure) -> Iterator[tuple[st
     yield from ((one.cell, one) for one in table.instead if one.of == row.cell)
 
 
-def _table(table: PublishedTable, found: Sequence[_Mapped]) -> BesideTable:
+def _table(
+    table: PublishedTable, found: Sequence[_Mapped], absent: Mapping[str, str]
+) -> BesideTable:
     marks = _marks(table.metric, found)
     return BesideTable(
         title=table.title,
         place=table.place,
         command=table.command,
         unit=table.unit,
-        rows=tuple(_row(table.metric, one, marks) for one in found),
+        rows=tuple(_row(table.metric, one, marks, absent) for one in found),
         instead=_instead(found),
         order=_order(table.metric, found),
     )
@@ -238,9 +260,14 @@ def _marks(metric: str, found: Sequence[_Mapped]) -> dict[tuple[str, str], Mark]
     return marks
 
 
-def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> BesideRow:
+def _row(
+    metric: str,
+    one: _Mapped,
+    marks: Mapping[tuple[str, str], Mark],
+    absent: Mapping[str, str],
+) -> BesideRow:
     row, cell, entry = one.row, one.cell, one.entry
-    ours, ratio, note, sign, mark = "", "", row.absent, "", ""
+    ours, ratio, note, sign, mark = "", "", "", "", ""
     value = one.value(metric)
     if entry is not None and cell is not None and value is not None:
         shown = marks.get((cell.cell, entry.entry))
@@ -255,8 +282,8 @@ def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> Be
         ours, note = FAILED, "; ".join(said for said in (one.near, _failure(entry)) if said)
     elif entry is not None:
         note = entry.unranked or "its trials lack this metric"
-    elif row.cell is not None:
-        note = "the run has no such cell" if cell is None else "not in the run"
+    else:
+        note = _why_none(one, absent)
     return BesideRow(
         published=row.published,
         theirs=_theirs(metric, row),
@@ -268,6 +295,16 @@ def _row(metric: str, one: _Mapped, marks: Mapping[tuple[str, str], Mark]) -> Be
         ratio=ratio,
         note=note,
     )
+
+
+def _why_none(one: _Mapped, absent: Mapping[str, str]) -> str:
+    """Why the run has no entry for a published figure."""
+    name = one.row.contestant or ""
+    if one.cell is not None and name in absent:
+        return f"not in the run: {absent[name]}"
+    if one.row.absent:
+        return one.row.absent
+    return "not in the run" if one.cell is not None else "the run has no such cell"
 
 
 def _failure(entry: EntryAnalysis) -> str:

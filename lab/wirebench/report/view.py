@@ -39,7 +39,7 @@ from wirebench.report.observed import observed_of, observed_tables
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
 from wirebench.report.provenance import failures_of, host_rows, status_note
-from wirebench.report.published import beside
+from wirebench.report.published import beside, why_absent
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
 from wirebench.run.bench import check_name
@@ -73,7 +73,7 @@ def page_view(
         studies = tuple(
             replace(
                 _study(study, run, plan, analysis, facts, footprints, observed, articles, style),
-                article=article_view(analysis.of_study(study.name), *articles[study.name])
+                article=article_view(run, analysis.of_study(study.name), *articles[study.name])
                 if study.name in articles
                 else None,
             )
@@ -120,7 +120,9 @@ def _lists(study: StudyText) -> bool:
     return study.name == "rest"
 
 
-def article_view(cells: Sequence[CellAnalysis], published: Published, study: Study) -> ArticleView:
+def article_view(
+    run: StoredRun, cells: Sequence[CellAnalysis], published: Published, study: Study
+) -> ArticleView:
     source = published.source
     return ArticleView(
         title=source.title,
@@ -128,7 +130,7 @@ def article_view(cells: Sequence[CellAnalysis], published: Published, study: Stu
             one for one in (source.author, source.date, source.project, source.host) if one
         ),
         pictures=published.pictures,
-        tables=beside(published, cells),
+        tables=beside(published, cells, why_absent(run, study)),
         claims=claim_views(published, cells, study),
     )
 
