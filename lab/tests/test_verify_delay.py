@@ -12,12 +12,13 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from wirebench.verify.checks import run_checks
 from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
+from wirebench.verify.http import Peer
 
 
 @contextmanager
 def serving(
     handlers: AbstractContextManager[object], *, delay_ms: float = DELAY_MS
-) -> Iterator[int]:
+) -> Iterator[Peer]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
@@ -39,38 +40,38 @@ def serving(
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     try:
-        yield server.server_address[1]
+        yield Peer(port=server.server_address[1])
     finally:
         server.shutdown()
         thread.join()
         server.server_close()
 
 
-def failed(port: int) -> list[str]:
+def failed(peer: Peer) -> list[str]:
     return [
         result.id
-        for result in run_checks(delay_checks(port), alive=lambda: True)
+        for result in run_checks(delay_checks(peer), alive=lambda: True)
         if result.required and not result.passed
     ]
 
 
 def test_one_that_stands_still_with_few_threads_is_not_held_to_their_number() -> None:
-    with serving(nullcontext()) as port:
-        assert [check.id for check in delay_checks(port, limited=False)] == ["rest.delay"]
-        results = run_checks(delay_checks(port, limited=False), alive=lambda: True)
+    with serving(nullcontext()) as peer:
+        assert [check.id for check in delay_checks(peer, limited=False)] == ["rest.delay"]
+        results = run_checks(delay_checks(peer, limited=False), alive=lambda: True)
         assert all(result.passed for result in results)
 
 
 def test_as_many_handlers_as_threads_pass() -> None:
-    with serving(threading.Semaphore(THREADS)) as port:
-        assert failed(port) == []
+    with serving(threading.Semaphore(THREADS)) as peer:
+        assert failed(peer) == []
 
 
 def test_waiting_without_a_handler_is_found() -> None:
-    with serving(nullcontext()) as port:
-        assert failed(port) == ["rest.handlers"]
+    with serving(nullcontext()) as peer:
+        assert failed(peer) == ["rest.handlers"]
 
 
 def test_a_reply_before_the_delay_is_found() -> None:
-    with serving(threading.Semaphore(THREADS), delay_ms=1) as port:
-        assert failed(port) == ["rest.delay", "rest.handlers"]
+    with serving(threading.Semaphore(THREADS), delay_ms=1) as peer:
+        assert failed(peer) == ["rest.delay", "rest.handlers"]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from misbehaving.support import leaves_nothing, program
-from wirebench.catalog.model import Scheme
+from wirebench.catalog.model import Scheme, Workload
 from wirebench.process import process, start
 from wirebench.process.supervise import Supervisor
 from wirebench.verify import (
@@ -41,8 +41,10 @@ def failed(verdict: Verdict) -> list[str]:
 
 
 @pytest.mark.parametrize("workload", ["http.hello", "ws.count", "ws.broadcast"])
-def test_one_that_does_all_right_passes_every_check(workload: str, supervisor: Supervisor) -> None:
-    verdict = verify_server("fake/none", workload, program("server.py"), supervisor)  # type: ignore[arg-type]
+def test_one_that_does_all_right_passes_every_check(
+    workload: Workload, supervisor: Supervisor
+) -> None:
+    verdict = verify_server("fake/none", workload, program("server.py"), supervisor)
     assert verdict.failure is None
     assert verdict.passed
     assert failed(verdict) == []
@@ -137,6 +139,82 @@ def test_processes_that_a_manifest_promises_are_counted(
     )
     assert failed(several) == []
     assert "parity.processes" in {check.id for check in several.checks}
+
+
+@pytest.mark.parametrize("workload", ["http.hello", "ws.count", "ws.broadcast"])
+def test_one_that_does_all_right_is_asked_the_same_over_tls(
+    workload: Workload, supervisor: Supervisor
+) -> None:
+    verdict = verify_server(
+        "fake/none", workload, program("server.py"), supervisor, traits=Traits(tls=True)
+    )
+    assert verdict.failure is None
+    assert failed(verdict) == []
+    names = {check.id for check in verdict.checks}
+    asked = {
+        name for name in names if name.startswith(("hello", "count", "broadcast", "http", "ws"))
+    }
+    assert len(asked) > 10
+    assert {name.removeprefix("tls.") for name in names if name.startswith("tls.")} == {
+        *asked,
+        "lifecycle.sigterm",
+    }
+
+
+@pytest.mark.parametrize(
+    ("fault", "workload", "check", "received"),
+    [
+        ("wrong_body_over_tls", "http.hello", "tls.hello.route_01", "hallo from route_01"),
+        ("wrong_later_over_tls", "http.hello", "tls.http.keep_alive", "hallo from route_01"),
+        ("closes_at_100_over_tls", "http.hello", "tls.http.keep_alive", "request 101: closed"),
+        ("speaks_no_tls", "http.hello", "tls.hello.route_01", "no end of the TLS handshake"),
+        ("shows_another_certificate", "http.hello", "tls.hello.route_01", "no TLS handshake: "),
+        ("off_by_one_over_tls", "ws.count", "tls.count.0", '"c": 1'),
+        ("never_closes_over_tls", "ws.count", "tls.ws.close", "nothing, and no more"),
+        ("doubles_over_tls", "ws.broadcast", "tls.broadcast.text", 'text "joined 0"'),
+        ("ignores_sigterm_over_tls", "http.hello", "tls.lifecycle.sigterm", "still there after"),
+    ],
+)
+def test_a_fault_that_shows_over_tls_alone_is_found(
+    fault: str,
+    workload: Workload,
+    check: str,
+    received: str,
+    supervisor: Supervisor,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    if check == "tls.lifecycle.sigterm":
+        monkeypatch.setattr(process, "GRACE_S", 0.6)
+    served = program("server.py", fault)
+    assert verify_server(f"fake/{fault}", workload, served, supervisor).passed
+    verdict = verify_server(f"fake/{fault}", workload, served, supervisor, traits=Traits(tls=True))
+    assert failed(verdict)[0] == check
+    assert verdict.failure is not None
+    assert (verdict.failure.sent or "").endswith(", over TLS")
+    assert received in (verdict.failure.received or "")
+
+
+@pytest.mark.parametrize(
+    ("fault", "kind", "received"),
+    [
+        ("crashes_at_start_over_tls", "start_crashed", "no such table: users"),
+        ("crashes_under_load_over_tls", "crashed", "the cat sat on the keyboard"),
+    ],
+)
+def test_one_that_cannot_be_asked_over_tls_is_told_apart(
+    fault: str, kind: str, received: str, supervisor: Supervisor
+) -> None:
+    verdict = verify_server(
+        f"fake/{fault}",
+        "http.hello",
+        program("server.py", fault),
+        supervisor,
+        traits=Traits(tls=True),
+    )
+    assert verdict.failure is not None
+    assert verdict.failure.kind == kind
+    assert "over TLS" in f"{verdict.failure.message} {verdict.failure.sent}"
+    assert received in (verdict.failure.received or "")
 
 
 @pytest.mark.parametrize(

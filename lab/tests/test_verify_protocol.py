@@ -27,13 +27,22 @@ from wirebench.frames import (
 from wirebench.process.ports import HOST
 from wirebench.verify import http
 from wirebench.verify.counting_server import CountingServer, serving
-from wirebench.verify.http import Connection, PeerError, Response, connect, exchange, request, show
+from wirebench.verify.http import (
+    Connection,
+    Peer,
+    PeerError,
+    Response,
+    connect,
+    exchange,
+    request,
+    show,
+)
 from wirebench.verify.websocket import Frame, WebSocket, open_websocket
 
 
 @contextmanager
-def peer(data: bytes, *, then_closes: bool = True) -> Iterator[int]:
-    """A server that sends this to whoever connects; its port."""
+def sending(data: bytes, *, then_closes: bool = True) -> Iterator[Peer]:
+    """A server that sends this to whoever connects."""
     with socket.create_server((HOST, 0)) as listener:
 
         def serve() -> None:
@@ -52,13 +61,13 @@ def peer(data: bytes, *, then_closes: bool = True) -> Iterator[int]:
         thread = threading.Thread(target=serve)
         thread.start()
         try:
-            yield listener.getsockname()[1]
+            yield Peer(port=listener.getsockname()[1])
         finally:
             thread.join()
 
 
 def read(data: bytes) -> Response:
-    with peer(data) as port, connect(port) as connection:
+    with sending(data) as peer, connect(peer) as connection:
         return connection.read_response()
 
 
@@ -109,19 +118,19 @@ def test_what_is_not_http_is_told(data: bytes, message: str) -> None:
 
 def test_silence_and_an_open_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(http, "TIMEOUT_S", 0.1)
-    with peer(b"HTTP/1.1 200", then_closes=False) as port, connect(port) as connection:
+    with sending(b"HTTP/1.1 200", then_closes=False) as peer, connect(peer) as connection:
         with pytest.raises(PeerError, match=r"and no more in 0\.1 s"):
             connection.read_response()
         assert not connection.is_closed_by_peer(0.05)
-    with peer(b"") as port, connect(port) as connection:
+    with sending(b"") as peer, connect(peer) as connection:
         assert connection.is_closed_by_peer(5)
 
 
 def test_nobody_there() -> None:
     with socket.create_server((HOST, 0)) as listener:
-        port = listener.getsockname()[1]
+        peer = Peer(port=listener.getsockname()[1])
     with pytest.raises(PeerError, match="no connection"):
-        Connection(port)
+        Connection(peer)
 
 
 def test_shown_bytes_are_text_and_cut() -> None:
@@ -161,7 +170,7 @@ def test_masking_twice_is_the_same(size: int) -> None:
 
 
 def message(data: bytes) -> Frame:
-    with peer(data) as port, connect(port) as connection:
+    with sending(data) as peer, connect(peer) as connection:
         return WebSocket(connection).read_message()
 
 
@@ -199,16 +208,19 @@ def test_what_is_not_websocket_is_told(data: bytes, words: str) -> None:
 def test_it_counts_what_clients_do() -> None:
     with serving() as server:
         for _ in range(2):
-            with connect(server.port) as connection:
+            with connect(Peer(port=server.port)) as connection:
                 for _ in range(3):
                     connection.send(request("GET", "/payload/30", port=server.port))
                     assert connection.read_response().body == b"abcdefghijklmnopqrstuvwxyzabcd"
-        assert exchange(server.port, request("GET", "/nonesuch", port=server.port)).status == 404
+        assert (
+            exchange(Peer(port=server.port), request("GET", "/nonesuch", port=server.port)).status
+            == 404
+        )
     assert (server.counts.connections, server.counts.requests, server.counts.problems) == (3, 7, [])
 
 
 def test_it_echoes_and_counts_messages() -> None:
-    with serving() as server, open_websocket(server.port) as websocket:
+    with serving() as server, open_websocket(Peer(port=server.port)) as websocket:
         websocket.send_text("one")
         assert websocket.read_message() == Frame(opcode=TEXT, payload=b"one")
         websocket.send(BINARY, bytes(70_000))
@@ -231,25 +243,25 @@ def test_it_echoes_and_counts_messages() -> None:
 )
 def test_it_misbehaves_as_it_is_told(misbehaviour: str, status: int, body: bytes) -> None:
     with serving(misbehaviour) as server:  # type: ignore[arg-type]
-        response = exchange(server.port, request("GET", "/payload/5", port=server.port))
+        response = exchange(Peer(port=server.port), request("GET", "/payload/5", port=server.port))
     assert (response.status, response.body) == (status, body)
 
 
 def test_it_closes_after_each_reply() -> None:
-    with serving("close_each") as server, connect(server.port) as connection:
+    with serving("close_each") as server, connect(Peer(port=server.port)) as connection:
         connection.send(request("GET", "/payload/5", port=server.port))
         assert connection.read_response().body == b"abcde"
         assert connection.is_closed_by_peer(5)
 
 
-def _without_mask(server_port: int) -> None:
-    with open_websocket(server_port) as websocket:
+def _without_mask(peer: Peer) -> None:
+    with open_websocket(peer) as websocket:
         websocket.connection.send(encode_frame(TEXT, b"x", mask=False))
         assert websocket.connection.is_closed_by_peer(5)
 
 
-def _without_host(server_port: int) -> None:
-    with connect(server_port) as connection:
+def _without_host(peer: Peer) -> None:
+    with connect(peer) as connection:
         connection.send(b"GET /payload/5 HTTP/1.1\r\n\r\n")
         assert connection.is_closed_by_peer(5)
 
@@ -257,9 +269,9 @@ def _without_host(server_port: int) -> None:
 @pytest.mark.parametrize(
     ("break_it", "words"), [(_without_mask, "without a mask"), (_without_host, "without Host")]
 )
-def test_it_says_what_no_client_may_do(break_it: Callable[[int], None], words: str) -> None:
+def test_it_says_what_no_client_may_do(break_it: Callable[[Peer], None], words: str) -> None:
     with serving() as server:
-        break_it(server.port)
+        break_it(Peer(port=server.port))
     assert len(server.counts.problems) == 1
     assert words in server.counts.problems[0]
 
@@ -270,7 +282,7 @@ def test_it_ends_silently_and_at_once_whatever_its_connections_do(
     server = CountingServer()
     server.start()
     with ExitStack() as stack:
-        idle, half, deaf = (stack.enter_context(connect(server.port)) for _ in range(3))
+        idle, half, deaf = (stack.enter_context(connect(Peer(port=server.port))) for _ in range(3))
         idle.send(request("GET", "/payload/5", port=server.port))
         assert idle.read_response().body == b"abcde"
         half.send(b"GET /payload/5 HT")
@@ -279,7 +291,7 @@ def test_it_ends_silently_and_at_once_whatever_its_connections_do(
         while server.counts.requests < 2:
             time.sleep(0.01)
         for _ in range(20):
-            stack.enter_context(connect(server.port))
+            stack.enter_context(connect(Peer(port=server.port)))
         stopping = threading.Thread(target=server.stop, daemon=True)
         stopping.start()
         stopping.join(10)

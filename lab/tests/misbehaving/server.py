@@ -2,7 +2,7 @@
 ``server.py FAULT``.
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
-everything;
+everything; with the ending ``_over_tls`` it does so plain, and the fault over TLS;
 ``payload`` serves ``/payload/N`` as well;
 ``workers`` has a process for each of its threads.
 """
@@ -14,9 +14,11 @@ import json
 import os
 import signal
 import socket
+import ssl
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 from wirebench.frames import (
     BINARY,
@@ -207,6 +209,8 @@ class Server:
 
 def main() -> None:
     fault = sys.argv[1]
+    if fault.endswith("_over_tls"):
+        fault = fault.removesuffix("_over_tls") if os.environ["WIREBENCH_TLS_CERT"] else "none"
     address = os.environ["WIREBENCH_HOST"], int(os.environ["WIREBENCH_PORT"])
     if fault == "crashes_at_start":
         print("no such table: users", file=sys.stderr)
@@ -232,6 +236,21 @@ def main() -> None:
     asyncio.run(run(fault, address))
 
 
+def tls_context(fault: str) -> ssl.SSLContext | None:
+    certificate, key = os.environ["WIREBENCH_TLS_CERT"], os.environ["WIREBENCH_TLS_KEY"]
+    if not certificate or fault == "speaks_no_tls":
+        return None
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    if fault == "shows_another_certificate":
+        from wirebench.process.certificates import issue
+
+        other = issue(Path(os.environ["WIREBENCH_TMP"]), signed_by="stranger")
+        context.load_cert_chain(other.certificate_file, other.key_file)
+    else:
+        context.load_cert_chain(certificate, key)
+    return context
+
+
 async def run(fault: str, address: tuple[str, int]) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
@@ -240,7 +259,11 @@ async def run(fault: str, address: tuple[str, int]) -> None:
     # asyncio sets SO_REUSEADDR unless told not to: without it a port with lingering connections
     # cannot be had again.
     server = await asyncio.start_server(
-        Server(fault).serve, *address, backlog=1024, reuse_address=fault != "never_reuses_its_port"
+        Server(fault).serve,
+        *address,
+        backlog=1024,
+        reuse_address=fault != "never_reuses_its_port",
+        ssl=tls_context(fault),
     )
     async with server:
         await stopped.wait()

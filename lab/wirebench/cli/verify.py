@@ -68,9 +68,10 @@ def verify_contestants(
 ) -> None:
     """Check that contestants give exactly the replies that their workloads ask for.
 
-    Builds what is not built, and checks meanwhile what is. --conformance reports how well each
-    follows RFC 9110, 9112, 6455 and 7692; it fails no contestant. Exit code 0: all conform. 1: one
-    does not, or could not be built. Contestants that are not installed are listed and skipped.
+    Builds what is not built, and checks meanwhile what is. Servers that speak TLS are checked over
+    TLS, too. --conformance reports how well each follows RFC 9110, 9112, 6455 and 7692; it fails no
+    contestant. Exit code 0: all conform. 1: one does not, or could not be built. Contestants that
+    are not installed are listed and skipped.
     """
     if workload is not None and workload not in WORKLOADS:
         raise CatalogError(f"--workload: expected one of {', '.join(WORKLOADS)}, got {workload!r}")

@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 
 from wirebench.conformance.types import Target, UnspokenError
 from wirebench.verify.checks import Mismatch
-from wirebench.verify.http import Connection, PeerError, Response, SilenceError
+from wirebench.verify.http import Connection, Peer, PeerError, Response, SilenceError
 
 TIMEOUT_S = 1.0
 """Wait no longer than this for a server that expects more bytes."""
@@ -19,7 +19,7 @@ FIELD_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
 
 @contextmanager
 def connected(target: Target) -> Iterator[Connection]:
-    connection = Connection(target.port, host=target.host, timeout_s=TIMEOUT_S)
+    connection = Connection(Peer(port=target.port, host=target.host), timeout_s=TIMEOUT_S)
     try:
         yield connection
     finally:

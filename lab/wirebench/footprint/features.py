@@ -20,7 +20,7 @@ from wirebench.process.ports import HOST, NoPortError
 from wirebench.process.start import ServerSettings, StartError, start_server
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
-from wirebench.verify.http import PeerError, Response, connect, exchange, request
+from wirebench.verify.http import Peer, PeerError, Response, connect, exchange, request
 from wirebench.verify.websocket import shake_hands
 
 _RESOURCES: dict[Workload, str] = {
@@ -51,10 +51,10 @@ def features_of(
     if workload is None:
         raise FootprintError("it serves no HTTP")
     seen: dict[Feature, bool] = {}
-    with _running(program, supervisor, ServerSettings(workload=workload)) as port:
+    with _running(program, supervisor, ServerSettings(workload=workload)) as peer:
         for feature, probe in _PROBES:
             if feature != "chunked in" or workload == "rest":
-                seen[feature] = _holds(probe, port, workload)
+                seen[feature] = _holds(probe, peer, workload)
     if contestant.tls:
         with supervisor.scope() as scope:
             files = certificates.issue(scope.folder)
@@ -63,14 +63,14 @@ def features_of(
                 tls_cert=str(files.certificate_file),
                 tls_key=str(files.key_file),
             )
-            with _running(program, supervisor, settings) as port:
+            with _running(program, supervisor, settings) as peer:
                 context = ssl.create_default_context(cafile=str(files.ca_file))
-                spoken = _over_tls(port, workload, context)
+                spoken = _over_tls(peer, workload, context)
         seen["TLS"] = spoken is not None
         seen["HTTP/2"] = seen["HTTP/2"] or spoken == "h2"
     if "ws.echo" in contestant.serves:
-        with _running(program, supervisor, ServerSettings(workload="ws.echo")) as port:
-            seen["WebSocket"] = _holds(_echoes, port, "ws.echo")
+        with _running(program, supervisor, ServerSettings(workload="ws.echo")) as peer:
+            seen["WebSocket"] = _holds(_echoes, peer, "ws.echo")
     return tuple(spoken_of(one, seen.get(one), contestant.documented.get(one)) for one in FEATURES)
 
 
@@ -82,98 +82,99 @@ def spoken_of(feature: Feature, seen: bool | None, documented: bool | None) -> S
 
 
 @contextmanager
-def _running(program: Program, supervisor: Supervisor, settings: ServerSettings) -> Iterator[int]:
+def _running(program: Program, supervisor: Supervisor, settings: ServerSettings) -> Iterator[Peer]:
     with supervisor.scope() as scope:
         try:
             cores = choose_cores().contestant
             seed = time.time_ns()
-            yield start_server(scope, program, settings, cores=cores, port_seed=seed).port
+            server = start_server(scope, program, settings, cores=cores, port_seed=seed)
+            yield Peer(port=server.port)
         except (StartError, NoPortError) as error:
             raise FootprintError(f"the server of {settings.workload}: {error}") from error
 
 
-Asked = Callable[[int, Workload], bool]
+Asked = Callable[[Peer, Workload], bool]
 
 
-def _holds(probe: Asked, port: int, workload: Workload) -> bool:
+def _holds(probe: Asked, peer: Peer, workload: Workload) -> bool:
     try:
-        return probe(port, workload)
+        return probe(peer, workload)
     except PeerError:
         return False
 
 
-def _get(port: int, workload: Workload) -> bytes:
-    return request("GET", _RESOURCES[workload], port=port)
+def _get(peer: Peer, workload: Workload) -> bytes:
+    return request("GET", _RESOURCES[workload], port=peer.port)
 
 
-def _keeps_alive(port: int, workload: Workload) -> bool:
-    with connect(port) as connection:
+def _keeps_alive(peer: Peer, workload: Workload) -> bool:
+    with connect(peer) as connection:
         for _ in range(2):
-            connection.send(_get(port, workload))
+            connection.send(_get(peer, workload))
             if connection.read_response().status != 200:
                 return False
     return True
 
 
-def _pipelines(port: int, workload: Workload) -> bool:
-    with connect(port) as connection:
-        connection.send(_get(port, workload) * 3)
+def _pipelines(peer: Peer, workload: Workload) -> bool:
+    with connect(peer) as connection:
+        connection.send(_get(peer, workload) * 3)
         return all(connection.read_response().status == 200 for _ in range(3))
 
 
-def _takes_chunks(port: int, _workload: Workload) -> bool:
+def _takes_chunks(peer: Peer, _workload: Workload) -> bool:
     head = (
-        f"POST /test HTTP/1.1\r\nHost: {HOST}:{port}\r\nContent-Type: application/json\r\n"
+        f"POST /test HTTP/1.1\r\nHost: {HOST}:{peer.port}\r\nContent-Type: application/json\r\n"
         "Transfer-Encoding: chunked\r\n\r\n"
     )
-    with connect(port) as connection:
+    with connect(peer) as connection:
         connection.send(head.encode() + b'6\r\n{"a":1\r\n1\r\n}\r\n0\r\n\r\n')
         response = connection.read_response()
     return response.status == 200 and response.body == b'Sending response: {"a":1}'
 
 
-def _large(port: int, workload: Workload) -> Response:
+def _large(peer: Peer, workload: Workload) -> Response:
     if workload == "rest":
-        data = request("POST", "/test", port=port, body=_BODY, content_type="application/json")
+        data = request("POST", "/test", port=peer.port, body=_BODY, content_type="application/json")
     else:
-        data = _get(port, workload)
-    return exchange(port, data.replace(b"\r\n", b"\r\nAccept-Encoding: gzip, deflate, br\r\n", 1))
+        data = _get(peer, workload)
+    return exchange(peer, data.replace(b"\r\n", b"\r\nAccept-Encoding: gzip, deflate, br\r\n", 1))
 
 
-def _sends_chunks(port: int, workload: Workload) -> bool:
-    return _large(port, workload).header("transfer-encoding") is not None
+def _sends_chunks(peer: Peer, workload: Workload) -> bool:
+    return _large(peer, workload).header("transfer-encoding") is not None
 
 
-def _compresses(port: int, workload: Workload) -> bool:
-    return _large(port, workload).header("content-encoding") is not None
+def _compresses(peer: Peer, workload: Workload) -> bool:
+    return _large(peer, workload).header("content-encoding") is not None
 
 
-def _speaks_http2(port: int, _workload: Workload) -> bool:
-    with connect(port) as connection:
+def _speaks_http2(peer: Peer, _workload: Workload) -> bool:
+    with connect(peer) as connection:
         connection.send(_PREFACE)
         return connection.read_exactly(4, "a frame")[3] == _SETTINGS
 
 
-def _echoes(port: int, _workload: Workload) -> bool:
-    with connect(port) as connection:
+def _echoes(peer: Peer, _workload: Workload) -> bool:
+    with connect(peer) as connection:
         websocket = shake_hands(connection)
         websocket.send_text("echo")
         return websocket.read_message().payload == b"echo"
 
 
-def _over_tls(port: int, workload: Workload, context: ssl.SSLContext) -> str | None:
+def _over_tls(peer: Peer, workload: Workload, context: ssl.SSLContext) -> str | None:
     """The protocol that the server chose; None: it does not speak TLS."""
     context.set_alpn_protocols(["h2", "http/1.1"])
     with interrupt.waiting():
         try:
             with (
-                socket.create_connection((HOST, port), timeout=_TIMEOUT_S) as plain,
+                socket.create_connection((peer.host, peer.port), timeout=_TIMEOUT_S) as plain,
                 context.wrap_socket(plain, server_hostname=HOST) as secure,
             ):
                 chosen = secure.selected_alpn_protocol() or "http/1.1"
                 if chosen == "h2":
                     return chosen
-                secure.sendall(_get(port, workload))
+                secure.sendall(_get(peer, workload))
                 return chosen if secure.recv(12).startswith(b"HTTP/1.1 200") else None
         except OSError:
             return None

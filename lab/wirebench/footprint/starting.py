@@ -19,7 +19,7 @@ from wirebench.process.ports import NoPortError
 from wirebench.process.start import ServerSettings, StartError, start_server
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
-from wirebench.verify.http import Connection, PeerError
+from wirebench.verify.http import Connection, Peer, PeerError
 from wirebench.verify.websocket import shake_hands
 
 _STARTS = 5
@@ -65,7 +65,7 @@ def start_of_server(contestant: Contestant, program: Program, supervisor: Superv
 
 def ask_once(workload: Workload, port: int) -> None:
     """One request or message, and its whole reply. Errors: ``PeerError``."""
-    connection = Connection(port)
+    connection = Connection(Peer(port=port))
     try:
         if workload.startswith("ws."):
             websocket = shake_hands(connection)

@@ -10,14 +10,14 @@ from contextlib import ExitStack
 
 from wirebench.catalog.workloads import REST_BODY
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, exchange
+from wirebench.verify.http import Connection, Peer, exchange
 from wirebench.verify.http_workloads import posting
 
 DELAY_MS = 120
 THREADS = 4
 
 
-def delay_checks(port: int, *, limited: bool = True) -> Iterator[Check]:
+def delay_checks(peer: Peer, *, limited: bool = True) -> Iterator[Check]:
     """Checks for a server started with these two settings; if not ``limited``, with more threads
     than they can occupy.
     """
@@ -26,7 +26,7 @@ def delay_checks(port: int, *, limited: bool = True) -> Iterator[Check]:
 
     def delayed() -> str:
         began = time.monotonic()
-        asked.judge(exchange(port, asked.request(port)))
+        asked.judge(exchange(peer, asked.request(peer)))
         took_ms = (time.monotonic() - began) * 1000
         if took_ms < DELAY_MS:
             raise Mismatch(
@@ -47,7 +47,7 @@ def delay_checks(port: int, *, limited: bool = True) -> Iterator[Check]:
         id="rest.threads",
         sent=f"{THREADS} times at once: {what} WIREBENCH_THREADS={THREADS}",
         expected=f"{THREADS} replies sooner than {THREADS} delays one after another",
-        run=lambda: _sooner(port),
+        run=lambda: _sooner(peer),
         # The timing also depends on the machine.
         required=False,
     )
@@ -58,12 +58,12 @@ def delay_checks(port: int, *, limited: bool = True) -> Iterator[Check]:
             f"the last reply after {2 * DELAY_MS} ms or more: one request waits until a handler is"
             " free"
         ),
-        run=lambda: _one_waits(port),
+        run=lambda: _one_waits(peer),
     )
 
 
-def _sooner(port: int) -> str:
-    took_ms = _at_once(port, THREADS)
+def _sooner(peer: Peer) -> str:
+    took_ms = _at_once(peer, THREADS)
     if took_ms >= THREADS * DELAY_MS:
         raise Mismatch(
             expected=f"all within {THREADS * DELAY_MS} ms", received=f"all after {took_ms:.0f} ms"
@@ -71,11 +71,11 @@ def _sooner(port: int) -> str:
     return f"all after {took_ms:.0f} ms"
 
 
-def _one_waits(port: int) -> str:
+def _one_waits(peer: Peer) -> str:
     """A delay stands for processing and holds a handler. Otherwise a service that only waits would
     be compared with those that work.
     """
-    took_ms = _at_once(port, THREADS + 1)
+    took_ms = _at_once(peer, THREADS + 1)
     if took_ms < 2 * DELAY_MS:
         raise Mismatch(
             expected=f"the last after {2 * DELAY_MS} ms or more",
@@ -84,7 +84,7 @@ def _one_waits(port: int) -> str:
     return f"the last after {took_ms:.0f} ms"
 
 
-def _at_once(port: int, count: int) -> float:
+def _at_once(peer: Peer, count: int) -> float:
     """Send this many requests, each on its own connection; returns milliseconds until the last
     reply.
     """
@@ -92,14 +92,14 @@ def _at_once(port: int, count: int) -> float:
     with ExitStack() as stack:
         connections = []
         for _ in range(count):
-            connection = Connection(port)
+            connection = Connection(peer)
             stack.callback(connection.close)
             connections.append(connection)
         began = time.monotonic()
         for connection in connections:
             # A server with a thread for each connection is free for the next only when one is
             # closed.
-            connection.send(asked.request(port, close=True))
+            connection.send(asked.request(peer, close=True))
         for connection in connections:
             asked.judge(connection.read_response())
         return (time.monotonic() - began) * 1000

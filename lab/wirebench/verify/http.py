@@ -1,4 +1,4 @@
-"""HTTP/1.1 over a plain socket, by hand: the checks must see the exact bytes, and send what no
+"""HTTP/1.1 over a socket, by hand: the checks must see the exact bytes, and send what no
 client library would.
 
 The reader is strict where a load generator would be misled: CRLF line ends, an HTTP/1.1 status
@@ -12,9 +12,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wirebench.process import interrupt
 from wirebench.process.ports import HOST
+
+# Imported where it is used: only TLS needs it.
+if TYPE_CHECKING:
+    import ssl
 
 TIMEOUT_S = 5.0
 MAX_HEAD_BYTES = 65_536
@@ -64,22 +69,33 @@ class Response:
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Peer:
+    """Where a server listens, and how it is spoken to."""
+
+    port: int
+    host: str = HOST
+    tls: ssl.SSLContext | None = None
+    """What its certificate must satisfy; None: plain TCP."""
+
+
 class Connection:
     """A connection with a buffer of unread bytes."""
 
-    def __init__(self, port: int, *, host: str = HOST, timeout_s: float | None = None) -> None:
+    def __init__(self, peer: Peer, *, timeout_s: float | None = None) -> None:
         timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
         self._timeout_s = timeout_s
         self._buffer = bytearray()
         self._closed_by_peer = False
-        self.host = host
-        self.port = port
+        self.peer = peer
         with interrupt.waiting():
             try:
-                self._socket = socket.create_connection((host, port), timeout=timeout_s)
+                self._socket = socket.create_connection((peer.host, peer.port), timeout=timeout_s)
             except OSError as error:
                 raise PeerError(f"no connection: {error}") from error
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if peer.tls is not None:
+            self._socket = _secured(self._socket, peer.host, peer.tls)
 
     def close(self) -> None:
         self._socket.close()
@@ -244,9 +260,22 @@ class Connection:
                 raise PeerError("a chunk that does not end where its size says")
 
 
+def _secured(plain: socket.socket, host: str, tls: ssl.SSLContext) -> ssl.SSLSocket:
+    """The connection after a TLS handshake; it is closed if that fails."""
+    with interrupt.waiting():
+        try:
+            return tls.wrap_socket(plain, server_hostname=host)
+        except TimeoutError:
+            plain.close()
+            raise SilenceError(f"no end of the TLS handshake in {plain.gettimeout():g} s") from None
+        except OSError as error:
+            plain.close()
+            raise PeerError(f"no TLS handshake: {error}") from error
+
+
 @contextmanager
-def connect(port: int, *, timeout_s: float | None = None) -> Iterator[Connection]:
-    connection = Connection(port, timeout_s=timeout_s)
+def connect(peer: Peer, *, timeout_s: float | None = None) -> Iterator[Connection]:
+    connection = Connection(peer, timeout_s=timeout_s)
     try:
         yield connection
     finally:
@@ -272,9 +301,9 @@ def request(
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + (body or b"")
 
 
-def exchange(port: int, data: bytes, *, timeout_s: float | None = None) -> Response:
+def exchange(peer: Peer, data: bytes, *, timeout_s: float | None = None) -> Response:
     """One request on its own connection."""
-    with connect(port, timeout_s=timeout_s) as connection:
+    with connect(peer, timeout_s=timeout_s) as connection:
         connection.send(data)
         return connection.read_response()
 

@@ -7,7 +7,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, Response, at, connect, exchange, request
+from wirebench.verify.http import Connection, Peer, Response, at, connect, exchange, request
 
 MANY_REQUESTS = 1_100
 """More requests than servers allow on a connection by default (100 and 1000). Under load, a server
@@ -34,11 +34,11 @@ class Exchange:
     reply: bytes | None = None
     """None: any."""
 
-    def request(self, port: int, *, close: bool = False) -> bytes:
+    def request(self, peer: Peer, *, close: bool = False) -> bytes:
         return request(
             self.method,
             self.path,
-            port=port,
+            port=peer.port,
             body=self.body,
             content_type=self.content_type,
             close=close,
@@ -79,17 +79,17 @@ class Exchange:
         return response.describe()
 
 
-def answers(id_: str, port: int, asked: Exchange, *, required: bool = True) -> Check:
+def answers(id_: str, peer: Peer, asked: Exchange, *, required: bool = True) -> Check:
     """The reply to one request on its own connection."""
 
     def run() -> str:
-        return asked.judge(exchange(port, asked.request(port)))
+        return asked.judge(exchange(peer, asked.request(peer)))
 
     return Check(id=id_, sent=asked.sent, expected=asked.expected, run=run, required=required)
 
 
 def connection_checks(
-    port: int, asked: Exchange, *, concurrent_required: bool, closes: bool
+    peer: Peer, asked: Exchange, *, concurrent_required: bool, closes: bool
 ) -> Iterator[Check]:
     """How the server handles connections, tested with a request whose reply is known. ``closes``:
     its manifest says that it ends each connection.
@@ -108,36 +108,36 @@ def connection_checks(
             "http.closes",
             f"on {MANY_CONNECTIONS} connections in turn",
             f"each time {asked.expected} with Connection: close, then the connection's end",
-            lambda: _closes(port, asked),
+            lambda: _closes(peer, asked),
         )
     else:
         yield check(
             "http.keep_alive",
             f"{MANY_REQUESTS} times on one connection",
             right,
-            lambda: _keep_alive(port, asked),
+            lambda: _keep_alive(peer, asked),
         )
     yield check(
         "http.connection_close",
         "with Connection: close",
         f"{asked.expected}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
-        lambda: _connection_close(port, asked),
+        lambda: _connection_close(peer, asked),
     )
     yield check(
-        "http.split_reads", "one byte at a time", asked.expected, lambda: _split(port, asked)
+        "http.split_reads", "one byte at a time", asked.expected, lambda: _split(peer, asked)
     )
     yield check(
         "http.many_connections",
         f"on {MANY_CONNECTIONS} connections in turn",
         right,
-        lambda: _in_turn(port, asked),
+        lambda: _in_turn(peer, asked),
     )
     yield check(
         "http.concurrent",
         f"on {MANY_CONNECTIONS} connections that are all open",
         right,
         lambda: _concurrent(
-            port, asked, timeout_s=None if concurrent_required else _ADVICE_TIMEOUT_S
+            peer, asked, timeout_s=None if concurrent_required else _ADVICE_TIMEOUT_S
         ),
         required=concurrent_required,
     )
@@ -145,26 +145,26 @@ def connection_checks(
         "http.pipelining",
         f"{PIPELINED} times in one piece on one connection",
         f"{PIPELINED} times {asked.expected}",
-        lambda: _pipelined(port, asked),
+        lambda: _pipelined(peer, asked),
         required=False,
     )
 
 
-def _keep_alive(port: int, asked: Exchange) -> str:
-    with connect(port) as connection:
+def _keep_alive(peer: Peer, asked: Exchange) -> str:
+    with connect(peer) as connection:
         for number in range(1, MANY_REQUESTS + 1):
             where = f"request {number}: "
             with at(where):
-                connection.send(asked.request(port))
+                connection.send(asked.request(peer))
                 asked.judge(connection.read_response(), where=where)
     return f"{MANY_REQUESTS} right replies"
 
 
-def _closes(port: int, asked: Exchange) -> str:
+def _closes(peer: Peer, asked: Exchange) -> str:
     """A reply that does not announce the end may lose the client's next request."""
     for number in range(1, MANY_CONNECTIONS + 1):
-        with connect(port) as connection:
-            connection.send(asked.request(port))
+        with connect(peer) as connection:
+            connection.send(asked.request(peer))
             response = connection.read_response()
             asked.judge(response, where=f"connection {number}: ")
             announced = (response.header("connection") or "").lower() == "close"
@@ -179,9 +179,9 @@ def _closes(port: int, asked: Exchange) -> str:
     return f"{MANY_CONNECTIONS} right replies, each the last of its connection"
 
 
-def _connection_close(port: int, asked: Exchange) -> str:
-    with connect(port) as connection:
-        connection.send(asked.request(port, close=True))
+def _connection_close(peer: Peer, asked: Exchange) -> str:
+    with connect(peer) as connection:
+        connection.send(asked.request(peer, close=True))
         response = connection.read_response()
         asked.judge(response)
         if not connection.is_closed_by_peer(_CLOSE_WITHIN_S):
@@ -194,27 +194,27 @@ def _connection_close(port: int, asked: Exchange) -> str:
     return "the reply, then the end of the connection"
 
 
-def _split(port: int, asked: Exchange) -> str:
-    with connect(port) as connection:
-        connection.send_in_pieces(asked.request(port))
+def _split(peer: Peer, asked: Exchange) -> str:
+    with connect(peer) as connection:
+        connection.send_in_pieces(asked.request(peer))
         return asked.judge(connection.read_response())
 
 
-def _in_turn(port: int, asked: Exchange) -> str:
+def _in_turn(peer: Peer, asked: Exchange) -> str:
     for number in range(1, MANY_CONNECTIONS + 1):
-        asked.judge(exchange(port, asked.request(port)), where=f"connection {number}: ")
+        asked.judge(exchange(peer, asked.request(peer)), where=f"connection {number}: ")
     return f"{MANY_CONNECTIONS} right replies"
 
 
-def _concurrent(port: int, asked: Exchange, *, timeout_s: float | None) -> str:
+def _concurrent(peer: Peer, asked: Exchange, *, timeout_s: float | None) -> str:
     with ExitStack() as stack:
         connections: list[Connection] = []
         for _ in range(MANY_CONNECTIONS):
-            connection = Connection(port, timeout_s=timeout_s)
+            connection = Connection(peer, timeout_s=timeout_s)
             stack.callback(connection.close)
             connections.append(connection)
         for connection in connections:
-            connection.send(asked.request(port))
+            connection.send(asked.request(peer))
         for number, connection in enumerate(connections, start=1):
             where = f"connection {number} of {MANY_CONNECTIONS}: "
             with at(where):
@@ -222,9 +222,9 @@ def _concurrent(port: int, asked: Exchange, *, timeout_s: float | None) -> str:
     return f"{MANY_CONNECTIONS} right replies"
 
 
-def _pipelined(port: int, asked: Exchange) -> str:
-    with connect(port, timeout_s=_ADVICE_TIMEOUT_S) as connection:
-        connection.send(asked.request(port) * PIPELINED)
+def _pipelined(peer: Peer, asked: Exchange) -> str:
+    with connect(peer, timeout_s=_ADVICE_TIMEOUT_S) as connection:
+        connection.send(asked.request(peer) * PIPELINED)
         for number in range(1, PIPELINED + 1):
             asked.judge(connection.read_response(), where=f"reply {number}: ")
     return f"{PIPELINED} right replies"

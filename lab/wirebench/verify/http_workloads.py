@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from wirebench.catalog.workloads import REST_BODY, payload
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import connect, exchange
+from wirebench.verify.http import Peer, connect, exchange
 from wirebench.verify.http_checks import Exchange, answers, connection_checks
 
 TEXT = "text/plain"
@@ -17,34 +17,34 @@ PAYLOAD_SIZES = (16, 1024, 65_536, 1_048_576)
 _PREFIX = b"Sending response: "
 
 
-def hello_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
+def hello_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
     first = Exchange(method="GET", path="/route_01", media_type=TEXT, reply=b"hello from route_01")
     second = replace(first, path="/route_02", reply=b"hello from route_02")
-    yield answers("hello.route_01", port, first)
-    yield answers("hello.route_02", port, second)
+    yield answers("hello.route_01", peer, first)
+    yield answers("hello.route_02", peer, second)
     for path in ("/", "/route_03", "/route_011", "/route_01/more"):
         yield answers(
-            f"hello.not_found {path}", port, Exchange(method="GET", path=path, status=404)
+            f"hello.not_found {path}", peer, Exchange(method="GET", path=path, status=404)
         )
-    yield answers("hello.query", port, replace(first, path="/route_01?a=b"), required=False)
-    yield from connection_checks(port, first, concurrent_required=True, closes=closes)
+    yield answers("hello.query", peer, replace(first, path="/route_01?a=b"), required=False)
+    yield from connection_checks(peer, first, concurrent_required=True, closes=closes)
 
 
-def payload_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
+def payload_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
     asked = [
         Exchange(method="GET", path=f"/payload/{size}", media_type=OCTETS, reply=payload(size))
         for size in PAYLOAD_SIZES
     ]
     for one in asked:
-        yield answers(f"payload.{one.path.rsplit('/', 1)[1]}", port, one)
+        yield answers(f"payload.{one.path.rsplit('/', 1)[1]}", peer, one)
     for path in ("/", "/payload/17", "/payload/", "/payload/x"):
         yield answers(
-            f"payload.not_found {path}", port, Exchange(method="GET", path=path, status=404)
+            f"payload.not_found {path}", peer, Exchange(method="GET", path=path, status=404)
         )
-    yield from connection_checks(port, asked[0], concurrent_required=True, closes=closes)
+    yield from connection_checks(peer, asked[0], concurrent_required=True, closes=closes)
 
 
-def posted_payload_checks(port: int) -> Iterator[Check]:
+def posted_payload_checks(peer: Peer) -> Iterator[Check]:
     """Of a server that takes a payload as the body of a POST, and sends it back."""
     for size in PAYLOAD_SIZES:
         body = payload(size)
@@ -56,29 +56,29 @@ def posted_payload_checks(port: int) -> Iterator[Check]:
             media_type=OCTETS,
             reply=body,
         )
-        yield answers(f"payload.post_{size}", port, post)
+        yield answers(f"payload.post_{size}", peer, post)
         other = replace(post, body=body[:-1] + b"!", status=400, media_type=None, reply=None)
-        yield answers(f"payload.post_other_{size}", port, other)
+        yield answers(f"payload.post_other_{size}", peer, other)
 
 
-def rest_checks(port: int, *, closes: bool = False) -> Iterator[Check]:
+def rest_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
     post = posting(REST_BODY.encode())
-    yield answers("rest.post", port, post)
+    yield answers("rest.post", peer, post)
     # The body goes back as received: spaces, order and characters are not those a JSON library
     # would write.
     yield answers(
         "rest.post_verbatim",
-        port,
+        peer,
         posting('{ "b" : [1, 2.50,null],\n "a":"grün \\u00e9" }'.encode()),
     )
-    yield answers("rest.post_large", port, posting(b'{"text":"' + b"x" * 16_000 + b'"}'))
-    yield answers("rest.post_array", port, posting(b"[]"))
-    yield from _route_checks(port)
-    yield from _refusals(port)
-    yield _chunked(port, post)
+    yield answers("rest.post_large", peer, posting(b'{"text":"' + b"x" * 16_000 + b'"}'))
+    yield answers("rest.post_array", peer, posting(b"[]"))
+    yield from _route_checks(peer)
+    yield from _refusals(peer)
+    yield _chunked(peer, post)
     # Frameworks with a thread for each connection may answer no more of them at a time than they
     # have threads.
-    yield from connection_checks(port, post, concurrent_required=False, closes=closes)
+    yield from connection_checks(peer, post, concurrent_required=False, closes=closes)
 
 
 def posting(body: bytes) -> Exchange:
@@ -92,24 +92,24 @@ def posting(body: bytes) -> Exchange:
     )
 
 
-def _route_checks(port: int) -> Iterator[Check]:
+def _route_checks(peer: Peer) -> Iterator[Check]:
     status = Exchange(method="GET", path="/test/status", reply=b"OK")
-    yield answers("rest.status", port, status)
-    yield answers("rest.status_type", port, replace(status, media_type=TEXT), required=False)
+    yield answers("rest.status", peer, status)
+    yield answers("rest.status_type", peer, replace(status, media_type=TEXT), required=False)
     yield answers(
-        "rest.label", port, Exchange(method="GET", path="/test/labels/blue", reply=b"label: blue")
+        "rest.label", peer, Exchange(method="GET", path="/test/labels/blue", reply=b"label: blue")
     )
-    yield _encoded_label(port)
+    yield _encoded_label(peer)
     for path in ("/", "/nonesuch", "/test/nonesuch", "/test/labels", "/test/labels/a/b", "/tests"):
-        yield answers(f"rest.not_found {path}", port, Exchange(method="GET", path=path, status=404))
+        yield answers(f"rest.not_found {path}", peer, Exchange(method="GET", path=path, status=404))
 
 
-def _encoded_label(port: int) -> Check:
+def _encoded_label(peer: Peer) -> Check:
     asked = Exchange(method="GET", path="/test/labels/a%20b")
     allowed = (b"label: a%20b", b"label: a b")
 
     def run() -> str:
-        response = exchange(port, asked.request(port))
+        response = exchange(peer, asked.request(peer))
         if response.status != 200 or response.body not in allowed:
             raise Mismatch(
                 expected='200, "label: a%20b" or "label: a b"', received=response.describe()
@@ -124,7 +124,7 @@ def _encoded_label(port: int) -> Check:
     )
 
 
-def _refusals(port: int) -> Iterator[Check]:
+def _refusals(peer: Peer) -> Iterator[Check]:
     for method, path in (
         ("GET", "/test"),
         ("DELETE", "/test"),
@@ -135,8 +135,8 @@ def _refusals(port: int) -> Iterator[Check]:
         asked = Exchange(
             method=method, path=path, body=body, content_type=JSON if body else None, status=405
         )
-        yield answers(f"rest.wrong_method {method} {path}", port, asked)
-    yield _allow(port)
+        yield answers(f"rest.wrong_method {method} {path}", peer, asked)
+    yield _allow(peer)
     for name, body in (
         ("text", b"no json"),
         ("cut", b'{"param1":42'),
@@ -145,14 +145,14 @@ def _refusals(port: int) -> Iterator[Check]:
         ("unquoted", b'{ param1: 42, param2: "test"}'),
     ):
         asked = Exchange(method="POST", path="/test", body=body, content_type=JSON, status=400)
-        yield answers(f"rest.bad_json {name}", port, asked)
+        yield answers(f"rest.bad_json {name}", peer, asked)
 
 
-def _allow(port: int) -> Check:
+def _allow(peer: Peer) -> Check:
     asked = Exchange(method="GET", path="/test", status=405)
 
     def run() -> str:
-        response = exchange(port, asked.request(port))
+        response = exchange(peer, asked.request(peer))
         allow = response.header("allow")
         if allow is None or "POST" not in allow:
             raise Mismatch(
@@ -164,10 +164,10 @@ def _allow(port: int) -> Check:
     return Check(id="rest.allow", sent=asked.sent, expected="Allow: POST", run=run, required=False)
 
 
-def _chunked(port: int, post: Exchange) -> Check:
+def _chunked(peer: Peer, post: Exchange) -> Check:
     body = post.body or b""
     head = (
-        f"POST /test HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type:"
+        f"POST /test HTTP/1.1\r\nHost: 127.0.0.1:{peer.port}\r\nContent-Type:"
         f" {JSON}\r\nTransfer-Encoding: chunked\r\n\r\n"
     )
     data = (
@@ -177,7 +177,7 @@ def _chunked(port: int, post: Exchange) -> Check:
     )
 
     def run() -> str:
-        with connect(port) as connection:
+        with connect(peer) as connection:
             connection.send(data)
             return post.judge(connection.read_response())
 

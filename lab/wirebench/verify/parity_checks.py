@@ -11,7 +11,7 @@ import time
 from wirebench.process import interrupt
 from wirebench.process.ports import HOST
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import connect
+from wirebench.verify.http import Peer, connect
 
 CROWD = 256
 """Connections asked for at once: fewer than any configured listen queue, more than the smallest
@@ -23,18 +23,18 @@ HEAD_WITHIN_S = 75.0
 """The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
 
 
-def crowd_check(port: int) -> Check:
+def crowd_check(peer: Peer) -> Check:
     return Check(
         id="parity.backlog",
         sent=f"{CROWD} connections at once",
         expected=f"all of them within {_CROWD_WITHIN_S:g} s, so that no SYN is sent twice",
-        run=lambda: _crowd(port),
+        run=lambda: _crowd(peer),
         # net.core.somaxconn limits it too, which is the host's.
         required=False,
     )
 
 
-def _crowd(port: int) -> str:
+def _crowd(peer: Peer) -> str:
     with selectors.DefaultSelector() as waiting, interrupt.waiting():
         opened: list[socket.socket] = []
         try:
@@ -43,7 +43,7 @@ def _crowd(port: int) -> str:
                 one = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
                 opened.append(one)
                 one.setblocking(False)
-                one.connect_ex((HOST, port))
+                one.connect_ex((peer.host, peer.port))
                 waiting.register(one, selectors.EVENT_WRITE)
             held = _held(waiting, began + _CROWD_WITHIN_S)
         finally:
@@ -69,13 +69,13 @@ def _held(waiting: selectors.BaseSelector, until: float) -> int:
     return held
 
 
-def slow_head_check(port: int, *, within_s: float = HEAD_WITHIN_S) -> Check:
+def slow_head_check(peer: Peer, *, within_s: float = HEAD_WITHIN_S) -> Check:
     """Takes as long as the server's own limit: only for those who ask for it."""
     expected = f"the end of the connection, or a refusal, within {within_s:g} s"
 
     def run() -> str:
-        with connect(port, timeout_s=within_s) as connection:
-            connection.send(f"GET / HTTP/1.1\r\nHost: {HOST}:{port}\r\nX-Slow: ".encode())
+        with connect(peer, timeout_s=within_s) as connection:
+            connection.send(f"GET / HTTP/1.1\r\nHost: {HOST}:{peer.port}\r\nX-Slow: ".encode())
             began = time.monotonic()
             ended = connection.answers_or_closes(within_s)
             took_s = time.monotonic() - began

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from wirebench.catalog.model import ONE_PROCESS, Workload
 from wirebench.process import interrupt, ports, process
+from wirebench.process.certificates import issue
 from wirebench.process.cores import choose_cores
 from wirebench.process.start import (
     Server,
@@ -21,7 +23,7 @@ from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.verify.checks import Check, run_checks
 from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
-from wirebench.verify.http import Connection, PeerError
+from wirebench.verify.http import Connection, Peer, PeerError
 from wirebench.verify.http_workloads import (
     hello_checks,
     payload_checks,
@@ -40,7 +42,7 @@ _HTTP: Mapping[Workload, Callable[..., Iterator[Check]]] = {
     "http.payload": payload_checks,
     "rest": rest_checks,
 }
-_WEBSOCKET: Mapping[Workload, Callable[[int], Iterator[Check]]] = {
+_WEBSOCKET: Mapping[Workload, Callable[[Peer], Iterator[Check]]] = {
     "ws.echo": echo_checks,
     "ws.count": count_checks,
     "ws.broadcast": broadcast_checks,
@@ -58,7 +60,8 @@ def verify_server(
     traits: Traits = PLAIN,
     timeouts: bool = False,
 ) -> Verdict:
-    """Start the server twice on one port and run every check of its workload.
+    """Start the server twice on one port, and once more over TLS if it speaks that; run every
+    check of its workload.
 
     ``timeouts``: wait for the limit of a request head too, for up to ``HEAD_WITHIN_S``.
     """
@@ -66,17 +69,18 @@ def verify_server(
     results: list[CheckResult] = []
     failure = None
     with supervisor.scope() as scope:
+        starts = _Starts(
+            scope=scope,
+            workload=workload,
+            program=program,
+            traits=traits,
+            port_seed=port_seed,
+            timeout_ns=start_timeout_ns,
+        )
         try:
-            failure = _first_start(
-                scope,
-                workload,
-                program,
-                results,
-                port_seed=port_seed,
-                timeout_ns=start_timeout_ns,
-                traits=traits,
-                timeouts=timeouts,
-            )
+            failure = _first_start(starts, results, timeouts=timeouts)
+            if failure is None and traits.tls:
+                failure = _tls_start(starts, results)
         except StartError as error:
             failure = error.failure
         except ports.NoPortError as error:
@@ -91,57 +95,101 @@ def verify_server(
     )
 
 
-def _first_start(
-    scope: Scope,
-    workload: Workload,
-    program: Program,
-    results: list[CheckResult],
-    *,
-    port_seed: int,
-    timeout_ns: int | None,
-    traits: Traits,
-    timeouts: bool,
-) -> Failure | None:
-    # On the core where it will be measured: some races need two cores.
-    cores = choose_cores().contestant
-    settings = ServerSettings(workload=workload, threads=traits.threads or 1)
-    server = start_server(
-        scope, program, settings, cores=cores, port_seed=port_seed, timeout_ns=timeout_ns
-    )
+@dataclass(frozen=True, kw_only=True)
+class _Starts:
+    """What all starts of the server have in common."""
 
-    results += run_checks(
-        _questions(workload, server.port, traits, timeouts=timeouts),
-        alive=lambda: not ended(server.process),
-    )
-    if server.process.exit_code() is not None:
-        return Failure(
-            kind="crashed",
-            phase="verify",
-            message=f"the server {describe_end(server.process)} while it was checked",
-            sent=results[-1].sent if results else None,
-            expected=results[-1].expected if results else None,
-            received=(
-                f"{results[-1].received if results else 'nothing'}; its last output:"
-                f" {tail_of(server.process)}"
-            ),
+    scope: Scope
+    workload: Workload
+    program: Program
+    traits: Traits
+    port_seed: int
+    timeout_ns: int | None
+
+    def start(
+        self, settings: ServerSettings, *, threads: int = 1, port: int | None = None
+    ) -> Server:
+        """On the cores where it will be measured: some races need two cores. Errors:
+        ``StartError``.
+        """
+        return start_server(
+            self.scope,
+            self.program,
+            replace(settings, threads=self.traits.threads or threads),
+            cores=choose_cores(threads).contestant,
+            port_seed=self.port_seed,
+            port=port,
+            timeout_ns=self.timeout_ns,
         )
-    results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
-    results += _second_start(
-        scope, workload, program, server.port, timeout_ns=timeout_ns, traits=traits
+
+
+def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool) -> Failure | None:
+    server = starts.start(ServerSettings(workload=starts.workload))
+    peer = Peer(port=server.port)
+
+    def questions() -> Iterator[Check]:
+        yield from _questions(starts.workload, peer, starts.traits)
+        yield crowd_check(peer)
+        if timeouts:
+            yield slow_head_check(peer)
+
+    failure = _ask(server, questions(), results)
+    if failure is None:
+        results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
+        results += _second_start(starts, server.port)
+    return failure
+
+
+def _tls_start(starts: _Starts, results: list[CheckResult]) -> Failure | None:
+    """The same questions, asked over TLS. Its certificate must be the one that it was given."""
+    import ssl  # only TLS needs it
+
+    files = issue(starts.scope.folder)
+    settings = ServerSettings(
+        workload=starts.workload,
+        tls_cert=str(files.certificate_file),
+        tls_key=str(files.key_file),
     )
-    return None
+    try:
+        server = starts.start(settings)
+    except StartError as error:
+        return replace(error.failure, message=f"over TLS: {error.failure.message}")
+    peer = Peer(port=server.port, tls=ssl.create_default_context(cafile=str(files.ca_file)))
+    questions = (
+        replace(check, id=f"tls.{check.id}", sent=f"{check.sent}, over TLS")
+        for check in _questions(starts.workload, peer, starts.traits)
+    )
+    failure = _ask(server, questions, results)
+    if failure is None:
+        results.append(_sigterm(server, "tls.lifecycle.sigterm", "SIGTERM, over TLS"))
+    return failure
 
 
-def _questions(workload: Workload, port: int, traits: Traits, *, timeouts: bool) -> Iterator[Check]:
+def _ask(server: Server, questions: Iterator[Check], results: list[CheckResult]) -> Failure | None:
+    """Run the checks and add their results; the failure if the server ended."""
+    results += run_checks(questions, alive=lambda: not ended(server.process))
+    if server.process.exit_code() is None:
+        return None
+    return Failure(
+        kind="crashed",
+        phase="verify",
+        message=f"the server {describe_end(server.process)} while it was checked",
+        sent=results[-1].sent if results else None,
+        expected=results[-1].expected if results else None,
+        received=(
+            f"{results[-1].received if results else 'nothing'}; its last output:"
+            f" {tail_of(server.process)}"
+        ),
+    )
+
+
+def _questions(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check]:
     if workload in _HTTP:
-        yield from _HTTP[workload](port, closes=traits.closes)
+        yield from _HTTP[workload](peer, closes=traits.closes)
         if workload == "http.payload" and traits.posts:
-            yield from posted_payload_checks(port)
+            yield from posted_payload_checks(peer)
     else:
-        yield from _WEBSOCKET[workload](port)
-    yield crowd_check(port)
-    if timeouts:
-        yield slow_head_check(port)
+        yield from _WEBSOCKET[workload](peer)
 
 
 def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> CheckResult:
@@ -172,29 +220,15 @@ def _processes(server: Server) -> CheckResult:
     )
 
 
-def _second_start(
-    scope: Scope,
-    workload: Workload,
-    program: Program,
-    port: int,
-    *,
-    timeout_ns: int | None,
-    traits: Traits,
-) -> Iterator[CheckResult]:
+def _second_start(starts: _Starts, port: int) -> Iterator[CheckResult]:
     """A server's port must be usable right after it stopped; this also tests the
     default settings.
     """
-    settings = ServerSettings(
-        workload=workload,
-        threads=traits.threads or THREADS,
-        delay_ms=DELAY_MS if workload == "rest" else 0,
-    )
+    workload, traits = starts.workload, starts.traits
+    settings = ServerSettings(workload=workload, delay_ms=DELAY_MS if workload == "rest" else 0)
     sent, expected = "a start on the port it had before", f"a connection on {ports.HOST}:{port}"
     try:
-        cores = choose_cores(THREADS).contestant
-        server = start_server(
-            scope, program, settings, cores=cores, port=port, timeout_ns=timeout_ns
-        )
+        server = starts.start(settings, threads=THREADS, port=port)
     except StartError as error:
         said = f"{error.failure.message}: {error.failure.received}"
         yield CheckResult(
@@ -218,13 +252,13 @@ def _second_start(
         yield _processes(server)
     if workload == "rest":
         yield from run_checks(
-            delay_checks(port, limited=traits.threads is None),
+            delay_checks(Peer(port=port), limited=traits.threads is None),
             alive=lambda: not ended(server.process),
         )
     # At the end of a trial a client may still hold connections.
     with interrupt.hold():
         try:
-            idle: Connection | None = Connection(port)
+            idle: Connection | None = Connection(Peer(port=port))
         except PeerError:
             idle = None
         try:

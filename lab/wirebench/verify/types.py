@@ -20,6 +20,8 @@ class Traits:
     """
     processes: bool = False
     """Its threads above one are processes, but in ``rest``."""
+    tls: bool = False
+    """As a server it also speaks TLS."""
     closes: bool = False
     """It ends each connection after its reply."""
     posts: bool = False
@@ -32,6 +34,7 @@ class Traits:
         return cls(
             threads=contestant.checked_with_threads,
             processes=contestant.processes,
+            tls=contestant.tls,
             closes=contestant.closes,
             posts=contestant.posts,
             kept_connections=contestant.kept_connections,

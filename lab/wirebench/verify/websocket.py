@@ -20,8 +20,7 @@ from wirebench.frames import (
     encode_frame,
     new_key,
 )
-from wirebench.process.ports import HOST
-from wirebench.verify.http import Connection, PeerError, show
+from wirebench.verify.http import Connection, Peer, PeerError, show
 
 UPGRADE = ("Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Version: 13")
 _NAMES = {
@@ -111,9 +110,9 @@ class WebSocket:
 
 @contextmanager
 def open_websocket(
-    port: int, *, in_pieces: bool = False, timeout_s: float | None = None
+    peer: Peer, *, in_pieces: bool = False, timeout_s: float | None = None
 ) -> Iterator[WebSocket]:
-    connection = Connection(port, timeout_s=timeout_s)
+    connection = Connection(peer, timeout_s=timeout_s)
     try:
         yield shake_hands(connection, in_pieces=in_pieces)
     finally:
@@ -146,7 +145,7 @@ def handshake(
 ) -> HandshakeReply:
     """Sends a handshake with these lines, which should be ``UPGRADE``, and a new key."""
     key = new_key()
-    host = f"Host: {authority or f'{HOST}:{connection.port}'}"
+    host = f"Host: {authority or f'{connection.peer.host}:{connection.peer.port}'}"
     head = [f"GET {path} HTTP/1.1", host, *lines, f"Sec-WebSocket-Key: {key}", "", ""]
     data = "\r\n".join(head).encode("latin-1")
     if in_pieces:

@@ -11,7 +11,16 @@ from contextlib import ExitStack, contextmanager
 from wirebench.catalog.workloads import payload
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, PeerError, SilenceError, at, exchange, request, show
+from wirebench.verify.http import (
+    Connection,
+    Peer,
+    PeerError,
+    SilenceError,
+    at,
+    exchange,
+    request,
+    show,
+)
 from wirebench.verify.websocket import (
     HANDSHAKE_PIECE_BYTES,
     Frame,
@@ -34,79 +43,79 @@ _LENGTHS = (0, 125, 126, 65_535, 65_536)
 Talk = Callable[[WebSocket], str]
 
 
-def _on_connection(port: int, talk: Talk) -> Callable[[], str]:
+def _on_connection(peer: Peer, talk: Talk) -> Callable[[], str]:
     def run() -> str:
-        with open_websocket(port) as websocket:
+        with open_websocket(peer) as websocket:
             return talk(websocket)
 
     return run
 
 
-def echo_checks(port: int) -> Iterator[Check]:
-    yield _handshake(port)
-    yield _echo(port, "text", TEXT, b"hello")
-    yield _echo(port, "text_utf8", TEXT, "grün, 水, 🙂".encode())
-    yield _echo(port, "binary", BINARY, bytes(range(256)))
+def echo_checks(peer: Peer) -> Iterator[Check]:
+    yield _handshake(peer)
+    yield _echo(peer, "text", TEXT, b"hello")
+    yield _echo(peer, "text_utf8", TEXT, "grün, 水, 🙂".encode())
+    yield _echo(peer, "binary", BINARY, bytes(range(256)))
     for length in _LENGTHS:
-        yield _echo(port, f"text_{length}", TEXT, payload(length))
-        yield _echo(port, f"binary_{length}", BINARY, payload(length))
-    yield _echo(port, "text_1048576", TEXT, payload(1_048_576), required=False)
+        yield _echo(peer, f"text_{length}", TEXT, payload(length))
+        yield _echo(peer, f"binary_{length}", BINARY, payload(length))
+    yield _echo(peer, "text_1048576", TEXT, payload(1_048_576), required=False)
     yield Check(
         id="echo.fragments",
         sent='a text message "abc" in three frames, with a ping "p" between them',
         expected='pong "p" and text "abc"',
-        run=_on_connection(port, _fragments),
+        run=_on_connection(peer, _fragments),
     )
-    yield from _session_checks(port, asking=_message, judge=_judge_echo)
-    yield _concurrent_check(port, asking=_message, judge=_judge_echo)
+    yield from _session_checks(peer, asking=_message, judge=_judge_echo)
+    yield _concurrent_check(peer, asking=_message, judge=_judge_echo)
 
 
-def count_checks(port: int) -> Iterator[Check]:
-    yield _handshake(port)
+def count_checks(peer: Peer) -> Iterator[Check]:
+    yield _handshake(peer)
     for number in (0, 1, 1_000_000):
-        yield _count(port, f"count.{number}", f'{{"c":{number}}}', number)
-    yield _count(port, "count.2147483648", '{"c":2147483648}', 2_147_483_648, required=False)
-    yield _count(port, "count.spaces", '{ "c" :\n 7 }', 7)
-    yield _count(port, "count.other_keys", '{"x":{"c":1},"c":8}', 8)
-    yield _count(port, "count.escaped_key", '{"\\u0063":9}', 9)
-    yield _count(port, "count.negative", '{"c":-12}', -12)
+        yield _count(peer, f"count.{number}", f'{{"c":{number}}}', number)
+    yield _count(peer, "count.2147483648", '{"c":2147483648}', 2_147_483_648, required=False)
+    yield _count(peer, "count.spaces", '{ "c" :\n 7 }', 7)
+    yield _count(peer, "count.other_keys", '{"x":{"c":1},"c":8}', 8)
+    yield _count(peer, "count.escaped_key", '{"\\u0063":9}', 9)
+    yield _count(peer, "count.negative", '{"c":-12}', -12)
     # Types of the languages differ in which of these are integers.
-    yield _count(port, "count.exponent", '{"c":7e0}', 7, required=False)
-    yield _count(port, "count.key_order", '{"z":"}","a":{"c":[1,{"c":2}]},"c":10}', 10)
-    yield _refused_count(port)
-    yield from _session_checks(port, asking=_number, judge=_judge_count)
-    yield _concurrent_check(port, asking=_number, judge=_judge_count)
+    yield _count(peer, "count.exponent", '{"c":7e0}', 7, required=False)
+    yield _count(peer, "count.key_order", '{"z":"}","a":{"c":[1,{"c":2}]},"c":10}', 10)
+    yield _refused_count(peer)
+    yield from _session_checks(peer, asking=_number, judge=_judge_count)
+    yield _concurrent_check(peer, asking=_number, judge=_judge_count)
 
 
-def broadcast_checks(port: int) -> Iterator[Check]:
+def broadcast_checks(peer: Peer) -> Iterator[Check]:
     """One who is alone gets back what it sends, so that connections are held to the same rules as
     under ``ws.echo``. A burst is shorter: a server may give up those who are some hundreds of
     messages behind.
     """
-    yield _handshake(port)
+    yield _handshake(peer)
     texts = ("hello", "grün, 水, 🙂", *(payload(length).decode() for length in (126, 65_536)))
     for name, text in zip(("text", "text_utf8", "text_126", "text_65536"), texts, strict=True):
-        yield _to_all(port, name, [text])
-    yield _to_all(port, "in_order", [_message(number) for number in range(SOME_MESSAGES)])
+        yield _to_all(peer, name, [text])
+    yield _to_all(peer, "in_order", [_message(number) for number in range(SOME_MESSAGES)])
     yield Check(
         id="broadcast.senders",
         sent=f"a text message from each of {SUBSCRIBERS} connections, one after another",
         expected=f"each of them on each of {SUBSCRIBERS} connections, in this order",
-        run=lambda: _each_to_all(port),
+        run=lambda: _each_to_all(peer),
     )
     yield Check(
         id="broadcast.joined",
         sent='text "before", then a connection is opened, then text "after"',
         expected='only text "after" on that connection',
-        run=lambda: _joined(port),
+        run=lambda: _joined(peer),
     )
     yield Check(
         id="broadcast.left",
         sent="a text message after two connections ended, one of them without a close frame",
         expected="the message on each connection that is open",
-        run=lambda: _left(port),
+        run=lambda: _left(peer),
     )
-    yield from _session_checks(port, asking=_message, judge=_judge_echo, in_a_burst=SOME_MESSAGES)
+    yield from _session_checks(peer, asking=_message, judge=_judge_echo, in_a_burst=SOME_MESSAGES)
 
 
 def _message(number: int) -> str:
@@ -118,13 +127,13 @@ def _number(number: int) -> str:
 
 
 @contextmanager
-def _subscribers(port: int, count: int) -> Iterator[list[WebSocket]]:
+def _subscribers(peer: Peer, count: int) -> Iterator[list[WebSocket]]:
     """Connections that the server has taken in: the handshake's reply may come before that."""
     with ExitStack() as stack:
         opened: list[WebSocket] = []
         for number in range(count):
             where = f"connection {number + 1} of {count}: "
-            connection = Connection(port)
+            connection = Connection(peer)
             stack.callback(connection.close)
             with at(where):
                 one = shake_hands(connection)
@@ -142,13 +151,13 @@ def _read_all(subscribers: Sequence[WebSocket], texts: Sequence[str]) -> None:
                 _same(one.read_message(), TEXT, text.encode(), where)
 
 
-def _to_all(port: int, name: str, texts: Sequence[str]) -> Check:
+def _to_all(peer: Peer, name: str, texts: Sequence[str]) -> Check:
     what = Frame(opcode=TEXT, payload=texts[0].encode()).describe()
     if len(texts) > 1:
         what = f"{len(texts)} messages like {what}, in one piece"
 
     def run() -> str:
-        with _subscribers(port, SUBSCRIBERS) as opened:
+        with _subscribers(peer, SUBSCRIBERS) as opened:
             opened[1].send_many(texts)
             _read_all(opened, texts)
             # Whoever sends twice has sent something before this.
@@ -164,26 +173,26 @@ def _to_all(port: int, name: str, texts: Sequence[str]) -> Check:
     )
 
 
-def _each_to_all(port: int) -> str:
-    with _subscribers(port, SUBSCRIBERS) as opened:
+def _each_to_all(peer: Peer) -> str:
+    with _subscribers(peer, SUBSCRIBERS) as opened:
         for number, one in enumerate(opened):
             one.send_text(_message(number))
             _read_all(opened, [_message(number)])
     return f"{SUBSCRIBERS} messages on each of {SUBSCRIBERS} connections"
 
 
-def _joined(port: int) -> str:
-    with _subscribers(port, 1) as (first,):
+def _joined(peer: Peer) -> str:
+    with _subscribers(peer, 1) as (first,):
         first.send_text("before")
         _read_all([first], ["before"])
-        with open_websocket(port) as second:
+        with open_websocket(peer) as second:
             second.send_text("after")
             _read_all([first, second], ["after"])
     return 'text "after"'
 
 
-def _left(port: int) -> str:
-    with _subscribers(port, 4) as (first, second, closing, dropping):
+def _left(peer: Peer) -> str:
+    with _subscribers(peer, 4) as (first, second, closing, dropping):
         dropping.connection.close()
         closing.send(CLOSE, struct.pack(">H", _NORMAL))
         for number in range(3):
@@ -192,7 +201,7 @@ def _left(port: int) -> str:
     return "3 messages on each of 2 connections"
 
 
-def _echo(port: int, name: str, opcode: int, data: bytes, *, required: bool = True) -> Check:
+def _echo(peer: Peer, name: str, opcode: int, data: bytes, *, required: bool = True) -> Check:
     what = Frame(opcode=opcode, payload=data).describe()
 
     def talk(websocket: WebSocket) -> str:
@@ -203,7 +212,7 @@ def _echo(port: int, name: str, opcode: int, data: bytes, *, required: bool = Tr
         id=f"echo.{name}",
         sent=what,
         expected=what,
-        run=_on_connection(port, talk),
+        run=_on_connection(peer, talk),
         required=required,
     )
 
@@ -244,7 +253,7 @@ def _judge_count(got: Frame, number: int, where: str) -> str:
     return got.describe()
 
 
-def _count(port: int, id_: str, message: str, number: int, *, required: bool = True) -> Check:
+def _count(peer: Peer, id_: str, message: str, number: int, *, required: bool = True) -> Check:
     def talk(websocket: WebSocket) -> str:
         websocket.send_text(message)
         return _judge_count(websocket.read_message(), number, "")
@@ -254,12 +263,12 @@ def _count(port: int, id_: str, message: str, number: int, *, required: bool = T
         id=id_,
         sent=f"text {message}",
         expected=expected,
-        run=_on_connection(port, talk),
+        run=_on_connection(peer, talk),
         required=required,
     )
 
 
-def _refused_count(port: int) -> Check:
+def _refused_count(peer: Peer) -> Check:
     """Whoever looks only for the number answers this as well."""
 
     def talk(websocket: WebSocket) -> str:
@@ -278,11 +287,11 @@ def _refused_count(port: int) -> Check:
         id="count.bad_json",
         sent='text {"c":11,}, which is not JSON',
         expected="no count: a close frame, the end of the connection or another message",
-        run=_on_connection(port, talk),
+        run=_on_connection(peer, talk),
     )
 
 
-def _handshake(port: int) -> Check:
+def _handshake(peer: Peer) -> Check:
     def talk(_: WebSocket) -> str:
         return "101 with the right Sec-WebSocket-Accept"
 
@@ -293,7 +302,7 @@ def _handshake(port: int) -> Check:
             "101, Upgrade: websocket, Connection: Upgrade, the right Sec-WebSocket-Accept, no"
             " extension"
         ),
-        run=_on_connection(port, talk),
+        run=_on_connection(peer, talk),
     )
 
 
@@ -312,7 +321,7 @@ def _fragments(websocket: WebSocket) -> str:
 
 
 def _session_checks(
-    port: int,
+    peer: Peer,
     *,
     asking: Callable[[int], str],
     judge: Callable[[Frame, int, str], str],
@@ -345,7 +354,7 @@ def _session_checks(
         return talk
 
     def split() -> str:
-        with open_websocket(port, in_pieces=True) as websocket:
+        with open_websocket(peer, in_pieces=True) as websocket:
             websocket.connection.send_in_pieces(encode_frame(TEXT, asking(5).encode()))
             return judge(websocket.read_message(), 5, "")
 
@@ -360,12 +369,12 @@ def _session_checks(
             name,
             sent,
             "a right reply to each",
-            _on_connection(port, in_turn(count)),
+            _on_connection(peer, in_turn(count)),
             required=required,
         )
 
     one, many = f"text {asking(5)}", f"{in_a_burst} messages like {asking(5)}"
-    yield check("ping", 'ping "are you there"', 'pong "are you there"', _on_connection(port, ping))
+    yield check("ping", 'ping "are you there"', 'pong "are you there"', _on_connection(peer, ping))
     yield check(
         "split_reads",
         f"the handshake by {HANDSHAKE_PIECE_BYTES} bytes, {one} byte by byte",
@@ -379,41 +388,41 @@ def _session_checks(
         "burst",
         f"{many} in one piece",
         "a right reply to each, in order",
-        _on_connection(port, burst),
+        _on_connection(peer, burst),
     )
     yield check(
         "close",
         f"close {_NORMAL}",
         f"close {_NORMAL}, then the end of the connection within {_CLOSE_WITHIN_S:g} s",
-        _on_connection(port, _close),
+        _on_connection(peer, _close),
     )
     yield check(
         "plain_http",
         "GET / without Upgrade",
         "a status of 400 or more",
-        lambda: _plain(port),
+        lambda: _plain(peer),
         required=False,
     )
 
 
 def _concurrent_check(
-    port: int, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
+    peer: Peer, *, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
 ) -> Check:
     return Check(
         id="ws.concurrent",
         sent=f"text {asking(5)} on {MANY_CONNECTIONS} connections that are all open",
         expected="a right reply on each",
-        run=lambda: _concurrent(port, asking, judge),
+        run=lambda: _concurrent(peer, asking, judge),
     )
 
 
 def _concurrent(
-    port: int, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
+    peer: Peer, asking: Callable[[int], str], judge: Callable[[Frame, int, str], str]
 ) -> str:
     with ExitStack() as stack:
         websockets = []
         for number in range(MANY_CONNECTIONS):
-            connection = Connection(port)
+            connection = Connection(peer)
             stack.callback(connection.close)
             with at(f"connection {number + 1} of {MANY_CONNECTIONS}: "):
                 websockets.append(shake_hands(connection))
@@ -442,8 +451,8 @@ def _close(websocket: WebSocket) -> str:
     return "a close frame, then the end of the connection"
 
 
-def _plain(port: int) -> str:
-    response = exchange(port, request("GET", "/", port=port))
+def _plain(peer: Peer) -> str:
+    response = exchange(peer, request("GET", "/", port=peer.port))
     if response.status < 400:
         raise Mismatch(expected="a status of 400 or more", received=response.describe())
     return response.describe()
