@@ -15,6 +15,7 @@ from wirebench.catalog.studies import ClosedLoad
 from wirebench.cli.table import run_tables
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
+from wirebench.report.memory import heading
 from wirebench.report.view import page_view
 from wirebench.stats import RunAnalysis, analyse
 from wirebench.stats.memory import slope_of
@@ -122,6 +123,36 @@ def test_plain_and_tls_rungs_are_not_mixed(plan: Plan, trials: list[TrialRecord]
     assert {one.reason for table in analysis.memory for one in table.entries.values()} == {
         "needs two rungs"
     }
+
+
+def test_rungs_of_servers_of_more_processes_have_a_slope_of_their_own(
+    plan: Plan, trials: list[TrialRecord]
+) -> None:
+    """Each process has code and heap of its own: that is no memory of connections."""
+    few, many = plan.cells
+    many = replace(many, processes=2)
+    load = many.cell.load
+    assert isinstance(load, ClosedLoad)
+    id_, most = "c9000", 9000
+    cell = replace(many.cell, id=id_, load=replace(load, connections=most))
+    metric, code = "server_pss_bytes", 20 * HEAP
+    # Both rungs of two processes have the code of the second; their slope is 9,000 bytes.
+    of_two = [
+        replace(one, cell=name, metrics={**one.metrics, metric: code + 9_000.0 * connections})
+        for name, connections in (("c1000", 1000), (id_, most))
+        for one in trials
+        if one.cell == "c1000"
+    ]
+    mixed = replace(plan, cells=(few, many, replace(many, cell=cell)))
+    analysis = analyse([*(one for one in trials if one.cell == "c50"), *of_two], mixed)
+    assert [(table.connections, table.processes) for table in analysis.memory] == [
+        ((50,), 1),
+        ((1000, most), 2),
+    ]
+    one, two = analysis.memory
+    assert one.entries["go/net-http"].reason == "needs two rungs"
+    assert estimate(two, "go/net-http") == pytest.approx(9_000)
+    assert heading(two).endswith("1,000 and 9,000 connections, 2 processes for each server")
 
 
 def test_old_trials_and_other_loads_have_no_figure(plan: Plan, trials: list[TrialRecord]) -> None:

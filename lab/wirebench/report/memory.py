@@ -24,6 +24,7 @@ def heading(table: MemoryTable) -> str:
     over += " over TLS" if table.tls else ""
     over += f", {table.in_flight} in flight on each" if table.in_flight > 1 else ""
     over += ", all cores" if table.all_cores else ""
+    over += f", {table.processes} processes for each server" if table.processes > 1 else ""
     return f"Memory per connection, the slope over {over}"
 
 

@@ -26,9 +26,10 @@ def memory_tables(
 ) -> tuple[MemoryTable, ...]:
     """One table for each set of closed-loop cells that differ only in their connections and
     times, in the order of the plan. A set of one cell has a table too, which says that it needs
-    another.
+    another. A server of more processes has more that it allocates once, so the number of processes
+    tells sets apart.
     """
-    ladders: dict[tuple[str, Cell], dict[int, CellData]] = {}
+    ladders: dict[tuple[str, int, Cell], dict[int, CellData]] = {}
     for data in cells:
         cell = data.planned.cell
         if isinstance(cell.load, ClosedLoad | IdleLoad):
@@ -36,7 +37,7 @@ def memory_tables(
             if isinstance(load, ClosedLoad):
                 load = replace(load, warmup_ns=0)
             same = replace(cell, id="", title="", load=load)
-            rungs = ladders.setdefault((data.study, same), {})
+            rungs = ladders.setdefault((data.study, data.planned.processes, same), {})
             rungs[cell.load.connections] = data
     return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())
 
@@ -73,6 +74,7 @@ def _table(rungs: Mapping[int, CellData], settings: Settings) -> MemoryTable:
         tls=over_tls(load),
         in_flight=load.in_flight if isinstance(load, ClosedLoad) else 0,
         all_cores=on_all_cores(load),
+        processes=first.planned.processes,
         measure="PSS" if pss else "RSS",
         kernel_of="server" if own_kernel else "host",
         entries={

@@ -520,6 +520,8 @@ class MemoryTable:
     tls: bool
     in_flight: int
     all_cores: bool = False
+    processes: int = 1
+    """How many each server was, alike in all cells."""
     measure: Literal["PSS", "RSS"]
     """RSS where the kernel tells no PSS."""
     kernel_of: Literal["server", "host"]
