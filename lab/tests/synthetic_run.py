@@ -522,10 +522,18 @@ def _ramp(
                         "75": None,
                         "90": round(trip * 1.4),
                         "99": round(trip * 2),
+                        "99.9": round(trip * 2.5) if answered >= 10_000 else None,
                     },
                     "histogram": None,
                 },
-                "server": None,
+                "server": {
+                    "cpu_user_ns": round(2_000 * cost * answered),
+                    "cpu_system_ns": round(5_000 * cost * answered),
+                    "rss_bytes": round(8_000_000 * cost) + 4_096 * clients,
+                    "rss_peak_bytes": round(9_000_000 * cost) + 4_096 * clients,
+                    "pss_bytes": None,
+                    "processes": 1,
+                },
             }
         )
     elapsed = sum(one["elapsed_ns"] for one in rounds)

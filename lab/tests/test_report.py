@@ -37,7 +37,7 @@ from wirebench.store.rundir import TRIALS_FILE, read_run
 
 WORLD = World(samples=500)
 CHART_KINDS = {"ratios", "percentiles", "ladder-0", "ladder-1"} | {
-    *(f"ramp-{number}" for number in range(7)),
+    *(f"ramp-{number}" for number in range(11)),
     *(f"total-{number}" for number in range(3)),
 }
 

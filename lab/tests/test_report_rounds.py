@@ -1,10 +1,12 @@
-"""The rounds of a ramp: the figures of the article as charts, and its table as CSV."""
+"""The rounds of a ramp: the article's figures and what they leave out, as charts and as CSV."""
 
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 
 import pytest
 
@@ -12,8 +14,9 @@ from synthetic_run import World, write_run
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app
 from wirebench.report import analyse_run, export_rounds
-from wirebench.report.charts import round_steps, short_names, spread
-from wirebench.report.rounds import COLUMNS, WITHOUT, ramp_curves, ramp_totals
+from wirebench.report.charts import Style, curve_chart, round_steps, short_names, spread
+from wirebench.report.palette import looks
+from wirebench.report.rounds import ALL_COLUMNS, COLUMNS, WITHOUT, ramp_curves, ramp_totals
 from wirebench.stats.types import CellAnalysis
 from wirebench.store.rundir import StoredRun, read_run
 
@@ -30,15 +33,21 @@ def cell(run: StoredRun) -> CellAnalysis:
     return next(one for one in analyse_run(run).cells if one.cell == "burst-small")
 
 
-def test_the_lines_of_the_article_are_there(run: StoredRun, cell: CellAnalysis) -> None:
+def test_the_lines_of_the_article_are_there_and_the_servers_cost(
+    run: StoredRun, cell: CellAnalysis
+) -> None:
     trials = [trial for trial in run.trials if trial.cell == cell.cell]
     curves = {one.title: one for one in ramp_curves(cell, trials)}
     assert list(curves) == [
         "time of the round",
         "longest round trip",
+        "p99 round trip",
         "average round trip",
         "median round trip",
+        "shortest round trip",
         "messages answered",
+        "server CPU per message",
+        "server memory",
         "time to open the round's connections",
         "time to open the round's connections" + WITHOUT,
     ]
@@ -48,6 +57,41 @@ def test_the_lines_of_the_article_are_there(run: StoredRun, cell: CellAnalysis) 
     assert broken in first.names
     assert broken not in curves["time to open the round's connections" + WITHOUT].names
     assert not any("~twin" in name for name in first.names)
+    memory, cpu = curves["server memory"], curves["server CPU per message"]
+    assert memory.kind == "bytes"
+    assert all(row["text"].endswith(" MiB") for row in memory.rows)
+    own = [trial for trial in trials if trial.entry == "node/ws" and trial.status == "ok"]
+    used = [
+        (one["server"]["cpu_user_ns"] + one["server"]["cpu_system_ns"]) / one["answered"]
+        for trial in own
+        for one in (trial.rounds or ())[3:]
+    ]
+    (drawn,) = [row["y"] for row in cpu.rows if (row["entry"], row["x"]) == ("node/ws", 200)]
+    assert drawn == pytest.approx(median(used), rel=0.01)
+
+
+def test_memory_has_an_axis_in_binary_units(cell: CellAnalysis, run: StoredRun) -> None:
+    curves = ramp_curves(cell, [trial for trial in run.trials if trial.cell == cell.cell])
+    curve = next(one for one in curves if one.title == "server memory")
+    chart = curve_chart(curve, Style(looks=looks([curve.names], floors=["cpp/floor"])))
+    assert chart is not None
+    axis = chart.to_dict()["layer"][0]["encoding"]["y"]["axis"]
+    assert axis["values"]
+    assert all(value % 2**16 == 0 for value in axis["values"])
+    assert "MiB" in axis["labelExpr"]
+
+
+def test_rounds_without_the_servers_cost_have_no_such_lines(
+    run: StoredRun, cell: CellAnalysis
+) -> None:
+    bare = [
+        replace(trial, rounds=tuple({**one, "server": None} for one in trial.rounds or ()))
+        for trial in run.trials
+        if trial.cell == cell.cell
+    ]
+    titles = [one.title for one in ramp_curves(cell, bare)]
+    assert "time of the round" in titles
+    assert not any("server" in title for title in titles)
 
 
 def test_without_a_failure_nothing_is_drawn_without_it(run: StoredRun) -> None:
@@ -74,7 +118,9 @@ def test_totals_are_sums_and_those_that_broke_stand_last(
 def test_the_rounds_are_in_the_articles_columns(run: StoredRun, tmp_path: Path) -> None:
     assert run_app(["report", str(run.path), "--csv", str(tmp_path / "csv")]) == EXIT_OK
     assert [path.name for path in sorted((tmp_path / "csv").iterdir())] == [
+        "websocket.burst-small.all.csv",
         "websocket.burst-small.csv",
+        "websocket.serial-small.all.csv",
         "websocket.serial-small.csv",
     ]
     with (tmp_path / "csv" / "websocket.burst-small.csv").open(newline="") as file:
@@ -90,6 +136,28 @@ def test_the_rounds_are_in_the_articles_columns(run: StoredRun, tmp_path: Path) 
     assert stored.rounds is not None
     assert float(last["time"]) == pytest.approx(stored.rounds[3]["elapsed_ns"] / 1e6)
     assert float(last["longest"]) > float(last["average"]) > float(last["shortest"])
+
+
+def test_all_of_a_round_is_in_a_table(run: StoredRun, tmp_path: Path) -> None:
+    export_rounds(run.path, tmp_path)
+    with (tmp_path / "websocket.burst-small.all.csv").open(newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert tuple(lines[0]) == ALL_COLUMNS
+    trials = [one for one in run.trials if one.cell == "burst-small"]
+    stored = [(trial, one) for trial in trials for one in trial.rounds or ()]
+    assert len(lines) == len(stored)
+    for line, (trial, one) in zip(lines, stored, strict=True):
+        latency, server = one["latency"], one["server"]
+        assert (line["contestant"], line["block"]) == (trial.entry, str(trial.block))
+        assert line["clients"] == str(one["clients"])
+        assert line["total"] == str(one["clients"] * 20)
+        assert line["min_ns"] == str(latency["min_ns"])
+        for column, name in (("p50_ns", "50"), ("p90_ns", "90"), ("p99_ns", "99")):
+            assert line[column] == str(latency["percentiles_ns"][name])
+        assert line["p999_ns"] == ""  # too few messages
+        assert line["server_cpu_ns"] == str(server["cpu_user_ns"] + server["cpu_system_ns"])
+        assert line["server_rss_bytes"] == str(server["rss_bytes"])
+        assert line["server_rss_peak_bytes"] == str(server["rss_peak_bytes"])
 
 
 def test_a_run_without_a_ramp_has_no_rounds(tmp_path: Path) -> None:

@@ -44,8 +44,9 @@ def report(
             "--csv",
             metavar="DIR",
             help=(
-                "Also write the rounds of every ramp (websocket) as CSV into this folder, in the"
-                " columns of the article's client; times in ms."
+                "Also write the rounds of every ramp (websocket) into this folder: a CSV file in"
+                " the columns of the article's client, times in ms, and one with all figures of a"
+                " round (.all.csv): percentiles, server CPU and memory, in ns and bytes."
             ),
         ),
     ] = None,

@@ -26,7 +26,6 @@ STYLES = {"best": "green", "worst": "red", "tie": "bright_black", "middle": ""}
 COLUMNS: dict[Kind, tuple[str, ...]] = {
     **figures.COLUMNS,
     "each": ("makespan_ns", "p50_ns", "p99_ns", "cpu_per_request_ns", "server_rss_peak_bytes"),
-    "ramp": (*figures.COLUMNS["ramp"][:-1], "server_rss_peak_bytes"),
 }
 """The absolute figures beside the ratio, by the cell's kind."""
 

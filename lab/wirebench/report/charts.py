@@ -19,7 +19,7 @@ from wirebench.stats.types import Bound, CellAnalysis, Ratio
 
 Rows = list[dict[str, Any]]
 Target = Literal["page", "file"]
-CurveKind = Literal["time", "share", "rate"]
+CurveKind = Literal["time", "share", "rate", "bytes"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 
 NINES_LABELS = (
@@ -31,6 +31,8 @@ TIME_LABELS = (
     " format(datum.value / 1e6, '~g') + ' ms' : datum.value >= 1e3 ? format(datum.value / 1e3,"
     " '~g') + ' µs' : format(datum.value, '~g') + ' ns'"
 )
+MIB = 2.0**20
+MIB_LABELS = f"format(datum.value / {MIB:.0f}, '~g') + ' MiB'"
 TIMES_LABELS = "format(datum.value, '~g') + '×'"
 FILE_WIDTH = 760
 MAX_STEPS = 6
@@ -458,7 +460,7 @@ def _names_at_ends(
     beside = steps[-1] + 0.04 * (end - steps[0])
     short = short_names(curve.names)
     least, most = _y_domain(curve)
-    logarithmic = curve.kind == "time"
+    logarithmic = curve.kind in ("time", "bytes")
     places = spread(
         [_share(row["y"], least, most, logarithmic=logarithmic) for row in ends.values()],
         gap=(NAME_SIZE + 2) / height,
@@ -607,13 +609,21 @@ def _curve_y(curve: Curve) -> alt.Y:
         return alt.Y(
             "y:Q", scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", title=None, tickCount=5)
         )
-    return _time_axis("y:Q", [row["y"] for row in curve.rows])
+    values = [row["y"] for row in curve.rows]
+    if curve.kind == "bytes":
+        return _log_axis("y:Q", values, labels=MIB_LABELS, unit=MIB)
+    return _time_axis("y:Q", values)
 
 
 def _time_axis(field: str, values: Sequence[float]) -> alt.Y:
-    """Logarithmic, with a few round times."""
+    return _log_axis(field, values, labels=TIME_LABELS)
+
+
+def _log_axis(field: str, values: Sequence[float], *, labels: str, unit: float = 1.0) -> alt.Y:
+    """Logarithmic, with a few values that are round in ``unit``."""
     least, most = padded(max(1.0, min(values)), max(values))
-    axis = alt.Axis(values=ratio_ticks(least, most, wanted=7), labelExpr=TIME_LABELS, title=None)
+    ticks = [tick * unit for tick in ratio_ticks(least / unit, most / unit, wanted=7)]
+    axis = alt.Axis(values=ticks, labelExpr=labels, title=None)
     return alt.Y(field, scale=alt.Scale(type="log", domain=[least, most], nice=False), axis=axis)
 
 

@@ -47,6 +47,7 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "success_ratio",
         "connect_ns",
         "cpu_per_request_ns",
+        "server_rss_peak_bytes",
     ),
     "idle": (
         "memory_per_connection_bytes",

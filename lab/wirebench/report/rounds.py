@@ -1,9 +1,9 @@
-"""The rounds of a ramp: the article's eight figures as charts, and its table as CSV."""
+"""The rounds of a ramp: the article's figures and what they leave out, as charts and as CSV."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from wirebench.catalog.studies import RampLoad
-from wirebench.catalog.units import duration
+from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.plan.model import Plan
 from wirebench.report.charts import Bar, Curve, CurveKind
 from wirebench.report.figures import broke_at
@@ -26,33 +26,51 @@ Round = Mapping[str, Any]
 # --- charts ---------------------------------------------------------------------------------------
 
 
-def _latency(which: str) -> Callable[[Round], float | None]:
+def _of(*keys: str) -> Callable[[Round], float | None]:
+    """The figure under the keys, one below the other; None where it was not measured."""
+
     def read(one: Round) -> float | None:
-        latency = one.get("latency")
-        return number(latency.get(which)) if isinstance(latency, Mapping) else None
+        value: object = one
+        for key in keys:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        return number(value)
 
     return read
 
 
-def _median(one: Round) -> float | None:
-    latency = one.get("latency")
-    percentiles = latency.get("percentiles_ns") if isinstance(latency, Mapping) else None
-    return number(percentiles.get("50")) if isinstance(percentiles, Mapping) else None
+def _percentile(name: str) -> Callable[[Round], float | None]:
+    return _of("latency", "percentiles_ns", name)
 
 
-def _of(key: str) -> Callable[[Round], float | None]:
-    return lambda one: number(one.get(key))
+def _server_cpu_ns(one: Round) -> float | None:
+    user, system = _of("server", "cpu_user_ns")(one), _of("server", "cpu_system_ns")(one)
+    return user + system if user is not None and system is not None else None
 
 
+def _cpu_per_message_ns(one: Round) -> float | None:
+    cpu_ns, answered = _server_cpu_ns(one), number(one.get("answered"))
+    return cpu_ns / answered if cpu_ns is not None and answered else None
+
+
+OPENING = "time to open the round's connections"
 _CURVES: tuple[tuple[str, CurveKind, Callable[[Round], float | None]], ...] = (
     ("time of the round", "time", _of("elapsed_ns")),
-    ("longest round trip", "time", _latency("max_ns")),
-    ("average round trip", "time", _latency("mean_ns")),
-    ("median round trip", "time", _median),
+    ("longest round trip", "time", _of("latency", "max_ns")),
+    ("p99 round trip", "time", _percentile("99")),
+    ("average round trip", "time", _of("latency", "mean_ns")),
+    ("median round trip", "time", _percentile("50")),
+    ("shortest round trip", "time", _of("latency", "min_ns")),
     ("messages answered", "share", _of("success_ratio")),
-    ("time to open the round's connections", "time", _of("connect_elapsed_ns")),
+    ("server CPU per message", "time", _cpu_per_message_ns),
+    ("server memory", "bytes", _of("server", "rss_bytes")),
+    (OPENING, "time", _of("connect_elapsed_ns")),
 )
 WITHOUT = ", without those that broke"
+_TEXTS: Mapping[CurveKind, Callable[[float], str]] = {
+    "time": duration,
+    "share": "{:.1%}".format,
+    "bytes": lambda value: scaled(value, BYTES),
+}
 
 
 def ramp_curves(cell: CellAnalysis, trials: Sequence[TrialView]) -> list[Curve]:
@@ -62,8 +80,7 @@ def ramp_curves(cell: CellAnalysis, trials: Sequence[TrialView]) -> list[Curve]:
     broken = {entry.entry for entry in cell.entries if entry.breaking is not None}
     held = [trial for trial in own if trial.entry not in broken]
     if held and broken & {trial.entry for trial in own}:
-        heading, kind, read = _CURVES[-1]
-        curves.append(_curve(cell, held, heading + WITHOUT, kind, read))
+        curves.append(_curve(cell, held, OPENING + WITHOUT, "time", _of("connect_elapsed_ns")))
     return [one for one in curves if one.rows]
 
 
@@ -93,7 +110,7 @@ def _curve(
     for (entry, clients), values in sorted(samples.items()):
         middle = float(np.median(values))
         if kind == "share" or middle > 0:
-            text = f"{middle:.1%}" if kind == "share" else duration(middle)
+            text = _TEXTS[kind](middle)
             rows.append({"entry": entry, "x": clients, "y": float(f"{middle:.4g}"), "text": text})
     return Curve(
         rows=rows,
@@ -167,55 +184,91 @@ COLUMNS = (
 """From ``clients`` on, the names and meaning of the article's client, which wrote a file for each
 run of each server. Times are in milliseconds.
 """
+FIGURES: Mapping[str, Callable[[Round], float | None]] = {
+    "opened": _of("opened"),
+    "connect_failed": _of("connect_failed"),
+    "answered": _of("answered"),
+    "success_ratio": _of("success_ratio"),
+    "elapsed_ns": _of("elapsed_ns"),
+    "min_ns": _of("latency", "min_ns"),
+    "mean_ns": _of("latency", "mean_ns"),
+    "max_ns": _of("latency", "max_ns"),
+    "p50_ns": _percentile("50"),
+    "p90_ns": _percentile("90"),
+    "p99_ns": _percentile("99"),
+    "p999_ns": _percentile("99.9"),
+    "connect_elapsed_ns": _of("connect_elapsed_ns"),
+    "server_cpu_ns": _server_cpu_ns,
+    "server_rss_bytes": _of("server", "rss_bytes"),
+    "server_rss_peak_bytes": _of("server", "rss_peak_bytes"),
+}
+"""What is kept of a round, in nanoseconds and bytes. The server's CPU is that of the exchange,
+without the opening of connections, and its memory that of the exchange's end. A figure that was not
+measured, or a percentile with fewer than 10 samples beyond it, is empty.
+"""
+ALL_COLUMNS = ("contestant", "block", "round", "clients", "total", *FIGURES)
 
 
 def write_rounds(run: StoredRun, folder: Path) -> list[Path]:
-    """One file for each ramp of the run: a line for each round of each trial."""
+    """Two files for each ramp of the run: the article's columns, and all that is kept. Each has a
+    line for each round of each trial.
+    """
     plan: Plan | None = run.plan
     written = []
     for planned in plan.cells if plan is not None else ():
         load = planned.cell.load
         if not isinstance(load, RampLoad):
             continue
-        path = folder / f"{planned.study}.{planned.cell.id}.csv"
+        trials = [
+            trial
+            for trial in run.trials
+            if (trial.study, trial.cell) == (planned.study, planned.cell.id)
+        ]
         folder.mkdir(parents=True, exist_ok=True)
-        with path.open("w", encoding="utf-8", newline="") as file:
-            lines = csv.writer(file, lineterminator="\n")
-            lines.writerow(COLUMNS)
-            for trial in run.trials:
-                if (trial.study, trial.cell) == (planned.study, planned.cell.id):
-                    lines.writerows(_lines(trial, load))
-        written.append(path)
+        for suffix, columns, line_of in (
+            (".csv", COLUMNS, _articles_line),
+            (".all.csv", ALL_COLUMNS, _whole_line),
+        ):
+            path = folder / f"{planned.study}.{planned.cell.id}{suffix}"
+            with path.open("w", encoding="utf-8", newline="") as file:
+                lines = csv.writer(file, lineterminator="\n")
+                lines.writerow(columns)
+                for trial in trials:
+                    for one in trial.rounds or ():
+                        lines.writerow((trial.entry, trial.block, *line_of(one, load)))
+            written.append(path)
     return written
 
 
-def _lines(trial: TrialView, load: RampLoad) -> Iterator[tuple[object, ...]]:
-    for one in trial.rounds or ():
-        clients, count = number(one.get("clients")), number(one.get("answered"))
-        total = int(clients) * load.messages if clients is not None else None
-        yield (
-            trial.entry,
-            trial.block,
-            one.get("round"),
-            _whole(clients),
-            _whole(count),
-            total,
-            f"{count / total * 100:.6g}%" if total and count is not None else None,
-            *(
-                _milliseconds(read(one))
-                for read in (
-                    _of("elapsed_ns"),
-                    _latency("max_ns"),
-                    _latency("min_ns"),
-                    _latency("mean_ns"),
-                    _of("connect_elapsed_ns"),
-                )
-            ),
-        )
+def _total(one: Round, load: RampLoad) -> int | None:
+    """How many messages the round calls for."""
+    clients = number(one.get("clients"))
+    return int(clients) * load.messages if clients is not None else None
 
 
-def _whole(value: float | None) -> int | None:
-    return int(value) if value is not None else None
+def _articles_line(one: Round, load: RampLoad) -> tuple[object, ...]:
+    count, total = number(one.get("answered")), _total(one, load)
+    return (
+        one.get("round"),
+        _exact(_of("clients")(one)),
+        _exact(count),
+        total,
+        f"{count / total * 100:.6g}%" if total and count is not None else None,
+        *(
+            _milliseconds(FIGURES[name](one))
+            for name in ("elapsed_ns", "max_ns", "min_ns", "mean_ns", "connect_elapsed_ns")
+        ),
+    )
+
+
+def _whole_line(one: Round, load: RampLoad) -> tuple[object, ...]:
+    figures = (_exact(read(one)) for read in FIGURES.values())
+    return (one.get("round"), _exact(_of("clients")(one)), _total(one, load), *figures)
+
+
+def _exact(value: float | None) -> float | int | None:
+    """Counts without a decimal point."""
+    return int(value) if value is not None and value == int(value) else value
 
 
 def _milliseconds(ns: float | None) -> float | None:
