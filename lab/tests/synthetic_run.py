@@ -226,7 +226,9 @@ def _trial(
     )
     failure = _trouble(planned)
     if failure is not None:
-        return replace(base, status="failed", failure=failure)
+        wrong = {"connect_refused": 7, failure.kind: 1}
+        load = {"connect": {"failed": 7}, "errors": wrong}
+        return replace(base, status="failed", failure=failure, load=load)
     cost = costs_of(planned.study, cell.cell)[contestant] * (world.scale or {}).get(contestant, 1.0)
     cost *= luck * float(np.exp(random.normal(0, world.noise)))
     return _measured(world, base, cell.cell, cost, random)
@@ -477,7 +479,11 @@ def _with_load(
             **_cpu_shares(world, base, rate),
             "completed": True,
         },
-        load={"plan": {"connections": connections}},
+        load={
+            "plan": {"connections": connections},
+            "connect": {"failed": 0},
+            "errors": {"connect_refused": 0, "bad_body": 0},
+        },
     )
 
 

@@ -91,6 +91,33 @@ def test_one_file_under_three_megabytes_that_loads_nothing(text: str) -> None:
     assert "@import" not in text
 
 
+def test_closed_cells_count_refused_connections_and_errors(view: PageView) -> None:
+    study = next(one for one in view.studies if one.name == "concurrency")
+    cell = next(one for one in study.cells if one.id == "c1000")
+    places = [cell.columns.index(name) for name in ("connections refused", "errors")]
+    found = {row.entry: [row.figures[place].text for place in places] for row in cell.rows}
+    assert found["cpp/floor"] == ["0", "0"]
+    assert found["java/broken"] == ["7", "1"]
+    # In no trial right, and counted all the same.
+    failed = next(row for row in cell.rows if row.entry == "python/flask")
+    assert failed.blank.startswith("closed early: ")
+    assert (found["python/flask"], failed.unknown) == (["7", "1"], places[0])
+    assert "failed ones too" in cell.basis
+
+
+def test_each_row_of_a_table_has_a_field_below_each_heading(text: str) -> None:
+    fields: list[int] = []
+    for table in re.findall("<table>(.*?)</table>", text, re.DOTALL):
+        rows = [re.findall("<t[hd][^>]*>", row) for row in table.split("<tr")[1:]]
+        widths = [
+            sum(int(span[1]) if (span := re.search('colspan="(\\d+)"', one)) else 1 for one in row)
+            for row in rows
+        ]
+        assert len(set(widths)) == 1
+        fields += widths
+    assert fields
+
+
 def test_what_a_server_sent_is_shown_and_is_no_markup(text: str) -> None:
     page = _Reader(text)
     assert [tag for tag, _ in page.elements].count("script") == 4

@@ -12,6 +12,7 @@ from wirebench.stats.summary import mean, summarise
 from wirebench.stats.types import Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
+    faults,
     little_check,
     silent_connections,
     starvation,
@@ -145,6 +146,19 @@ def test_connections_without_an_answer_are_the_most_of_any_trial() -> None:
     assert silent_connections([silent(0), silent(3), silent(1), trial()]) == 3
     assert silent_connections([silent(0)]) == 0
     assert silent_connections([trial(), left_aside(1, 1), silent(None)]) is None
+
+
+def counted(refused: int, **errors: int) -> TrialView:
+    return trial(load={"connect": {"failed": refused}, "errors": errors})
+
+
+def test_faults_are_the_most_of_any_trial_and_refused_connections_no_errors() -> None:
+    clean, refused = counted(0, connect_refused=0), counted(3, connect_refused=3)
+    assert faults([clean]) == {"connect_failed": 0, "errors": 0}
+    assert faults([clean, refused]) == {"connect_failed": 3, "errors": 0}
+    broken = counted(1, connect_timeout=1, closed_early=40, bad_body=2)
+    assert faults([clean, refused, broken, trial()]) == {"connect_failed": 3, "errors": 42}
+    assert faults([trial(), trial(load={"errors": {"bad_body": 1}})]) == {}
 
 
 def test_slow_answers_to_everybody_are_no_starvation() -> None:

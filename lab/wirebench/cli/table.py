@@ -40,6 +40,7 @@ SHORT_TITLES = {
     "server_rss_peak_bytes": "memory",
     "connect_ns": "connecting",
     "connect_cpu_ns": "its CPU",
+    "connect_failed": "refused",
     "cpu_per_operation_ns": "CPU/operation",
     "connections_opened": "connections",
 }

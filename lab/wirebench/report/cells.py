@@ -17,6 +17,7 @@ from wirebench.report.figures import (
     MEMORY_PER_CONNECTION,
     SET_BY_LOAD,
     answered_text,
+    faults_text,
     is_set_by_load,
     noun,
     processes_text,
@@ -181,6 +182,8 @@ def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
         parts.append(files)
     if (answered := answered_text(cell)) is not None:
         parts.append(answered)
+    if (faults := faults_text(cell)) is not None:
+        parts.append(faults)
     if (link := link_of(planned.load)) is not None:
         parts.append(_link_text(cell, link))
     if ideal:

@@ -21,6 +21,8 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "memory_per_connection_bytes",
         "connect_ns",
         "connect_cpu_ns",
+        "connect_failed",
+        "errors",
     ),
     "open": (
         "throughput_per_s",
@@ -97,6 +99,8 @@ _TITLES = {
     "success_ratio": "answered",
     "connect_ns": "time to connect",
     "connect_cpu_ns": "server CPU to connect",
+    "connect_failed": "connections refused",
+    "errors": "errors",
     "cpu_per_operation_ns": "CPU per operation",
     "connections_opened": "connections opened",
 }
@@ -189,7 +193,11 @@ def figure_sign(entry: EntryAnalysis, metric: str) -> str:
 
 
 def value_of(entry: EntryAnalysis, metric: str) -> float | None:
-    """An entry's figure in a table: a median over its trials, or a slope over the study's rungs."""
+    """An entry's figure in a table: a median over its trials, a slope over the study's rungs, or
+    the most faults in any trial.
+    """
+    if metric in entry.faults:
+        return entry.faults[metric]
     if metric == MEMORY_PER_CONNECTION:
         return entry.memory.own.estimate if entry.memory and entry.memory.own else None
     summary = entry.summary.metrics.get(metric)
@@ -218,6 +226,16 @@ def processes_text(cell: CellAnalysis) -> str | None:
         return None
     files = f" ({cell.open_files:,} a process)" if cell.open_files is not None else ""
     return f"{cell.processes} processes each server, for open files{files}"
+
+
+def faults_text(cell: CellAnalysis) -> str | None:
+    """What the counts of faults are of; None where they are no column."""
+    if cell.kind != "closed" or not any(one.faults for one in cell.entries):
+        return None
+    return (
+        "connections refused (or not open in time) and errors (requests without a right reply): the"
+        " most in any trial, failed ones too"
+    )
 
 
 def answered_text(cell: CellAnalysis) -> str | None:

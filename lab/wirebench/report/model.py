@@ -56,7 +56,12 @@ class Row:
     advice: str
     remarks: tuple[str, ...]
     blank: str
-    """The reason if the whole row has no figures."""
+    """The reason if it was never measured rightly."""
+
+    @property
+    def unknown(self) -> int:
+        """How many of its first figures are not known: the reason stands in their place."""
+        return next((i for i, one in enumerate(self.figures) if one.text), len(self.figures))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -23,6 +23,7 @@ from wirebench.stats.types import (
     WarmUp,
 )
 from wirebench.stats.validity import (
+    faults,
     little_check,
     number,
     silent_connections,
@@ -180,6 +181,7 @@ def entry_analysis(
         warm_up=warm_up,
         starvation=starvation(measured),
         silent_connections=silent_connections(measured),
+        faults=faults(counted),
         kept_up=_too_slow(data, name) is None,
         failures=_failures(counted),
         breaking=breaking,

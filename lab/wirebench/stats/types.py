@@ -279,6 +279,10 @@ class EntryAnalysis:
     """The most in any trial that had no answer in the whole window. None where it was not counted:
     only closed loops do.
     """
+    faults: Mapping[str, int] = field(default_factory=dict)
+    """The most in any trial, failed ones too, of ``connect_failed`` (connections that were never
+    open) and ``errors`` (requests without a right reply). Empty where no generator counted.
+    """
     memory: ConnectionMemory | None = None
     """Over all rungs of the cell's study; None where connections are not what the cell sets."""
     kept_up: bool = True

@@ -88,6 +88,32 @@ def silent_connections(trials: Sequence[TrialView]) -> int | None:
     return int(max(found)) if found else None
 
 
+def faults(trials: Sequence[TrialView]) -> dict[str, int]:
+    """The most connections that were never open, and the most errors besides, in any trial. Empty
+    where no trial counted them.
+    """
+    found = [one for trial in trials if (one := _faults_of(trial)) is not None]
+    if not found:
+        return {}
+    return {
+        "connect_failed": max(refused for refused, _ in found),
+        "errors": max(errors for _, errors in found),
+    }
+
+
+def _faults_of(trial: TrialView) -> tuple[int, int] | None:
+    """The generator's counts of errors are of the connect phase, too."""
+    load = trial.load or {}
+    connect, errors = load.get("connect"), load.get("errors")
+    if not isinstance(connect, Mapping) or not isinstance(errors, Mapping):
+        return None
+    refused = number(connect.get("failed"))
+    if refused is None:
+        return None
+    total = sum(number(count) or 0.0 for count in errors.values())
+    return int(refused), int(max(0.0, total - refused))
+
+
 def _starvation_of(trial: TrialView) -> Starvation | None:
     left, plan = _left_unanswered(trial), (trial.load or {}).get("plan")
     if not isinstance(plan, Mapping):
