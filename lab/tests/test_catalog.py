@@ -135,6 +135,10 @@ def test_what_a_manifest_leaves_out_comes_from_its_language(project: Project) ->
             "posts: expected http or https in calls, or http.payload in serves, got none",
         ),
         (
+            MANIFEST + "open_files = 0\n" + RUN,
+            "open_files: expected greater than or equal to 1, got 0",
+        ),
+        (
             MANIFEST + "kept_connections = 0\n" + RUN,
             "kept_connections: expected greater than or equal to 1, got 0",
         ),

@@ -17,7 +17,7 @@ from wirebench.catalog.studies import (
     load_studies,
     most_connections,
 )
-from wirebench.plan.files import processes_for, too_few_files
+from wirebench.plan.files import processes_for, processes_of, too_few_files
 
 STUDY = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]
 CELLS = {cell.id: cell for cell in STUDY.preset("full").cells}
@@ -54,6 +54,20 @@ def test_one_process_with_too_few_files_is_told_how_many_there_are() -> None:
     )
     assert too_few_files(ONE, asked, open_files=70_000) is None
     assert too_few_files(SEVERAL, asked, open_files=20_000) is None
+
+
+def test_a_library_may_hold_fewer_than_the_host_allows() -> None:
+    one, several = (replace(each, open_files=1024) for each in (ONE, SEVERAL))
+    assert processes_of(several, rung(819), open_files=20_000) == 1
+    assert processes_of(several, rung(5000), open_files=20_000) == 7
+    assert processes_of(several, rung(5000), open_files=500) == 13, "the host's is lower"
+    assert processes_of(SEVERAL, rung(5000), open_files=20_000) == 1
+    assert too_few_files(several, rung(5000), open_files=20_000) is None
+    assert too_few_files(one, rung(819), open_files=20_000) is None
+    assert too_few_files(one, rung(5000), open_files=20_000) == (
+        "1,024 a process, which is its own limit, and it is one process: too few for 5,000"
+        " connections"
+    )
 
 
 def test_the_published_rungs_need_one_process_where_it_may_open_20000_files() -> None:

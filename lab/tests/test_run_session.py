@@ -480,6 +480,23 @@ def test_a_server_of_one_process_is_no_part_of_a_cell_beyond_its_open_files(
     assert "open files: 100 a process" in file.getvalue()
 
 
+def test_a_server_with_a_limit_of_its_own_is_more_processes_or_left_out(tmp_path: Path) -> None:
+    limited = {
+        "node/http": replace(EVERYBODY["node/http"], open_files=100, processes=True),
+        "go/net-http": replace(EVERYBODY["go/net-http"], open_files=100),
+    }
+    bench = FakeBench(open_files=20_000)
+    one = session(tmp_path, bench, selection(cells=("c1000",)), everybody={**EVERYBODY, **limited})
+    assert carry_out(one) == 0, "the limit is no failure"
+    assert {spec.processes for spec in bench.ran if spec.contestant.identity == "node/http"} == {13}
+    assert {spec.processes for spec in bench.ran if spec.contestant.identity != "node/http"} == {1}
+    run = read_run(one.directory.path)
+    (cell,) = page_view(run, analyse_run(run)).studies[0].cells
+    assert "node/http 13 processes, since each may open fewer files" in cell.basis
+    blank = {row.entry: row.blank for row in cell.rows}
+    assert blank["go/net-http"].startswith("open files: 100 a process, which is its own limit")
+
+
 @pytest.mark.parametrize("cut", [0, 1, 7, 29])
 def test_a_killed_run_is_completed_with_exactly_what_is_missing(tmp_path: Path, cut: int) -> None:
     first = FakeBench(cut_after=cut)

@@ -110,6 +110,7 @@ class _Manifest(_Table):
     documented: Mapping[Feature, bool] = {}
     checked_with_threads: Annotated[int, Field(ge=2)] | None = None
     processes: bool = False
+    open_files: Annotated[int, Field(ge=1)] | None = None
     closes: bool = False
     posts: bool = False
     kept_connections: Annotated[int, Field(ge=1)] = 1
@@ -220,6 +221,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
         documented=file.documented,
         checked_with_threads=file.checked_with_threads,
         processes=file.processes,
+        open_files=file.open_files,
         warmup_ns=file.warmup.server,
         client_warmup_ns=file.warmup.client,
         closes=file.closes,

@@ -112,6 +112,10 @@ class Contestant:
     """
     processes: bool = False
     """Its threads above one are processes, each with open files of its own, but in ``rest``."""
+    open_files: int | None = None
+    """How many files a process of it may open where the host allows more, as with select; None: as
+    many as the host allows.
+    """
     warmup_ns: int = 0
     """The load that its runtime needs as a server, on one core, before it runs at its pace."""
     client_warmup_ns: int = 0

@@ -9,7 +9,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study, on_all_cores, over_tls
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.estimate import warming_ns
-from wirebench.plan.files import processes_for
+from wirebench.plan.files import processes_for, processes_of
 from wirebench.plan.model import PlannedCell
 
 
@@ -132,6 +132,8 @@ def plan_cell(
     twin = choose_twin(
         names, floors=floors, seed=seed, study=chosen.study.name, cell=chosen.cell.id
     )
+    processes = processes_for(chosen.cell, open_files=open_files)
+    own = {one.identity: processes_of(one, chosen.cell, open_files=open_files) for one in members}
     return PlannedCell(
         study=chosen.study.name,
         role=chosen.study.role,
@@ -145,6 +147,7 @@ def plan_cell(
         or (max(MOST_BLOCKS, chosen.preset.max_blocks) if budgeted else chosen.preset.max_blocks),
         precision=chosen.preset.precision,
         repeats=repeats or chosen.preset.repeats,
-        processes=processes_for(chosen.cell, open_files=open_files),
+        processes=processes,
         open_files=open_files,
+        more_processes={name: count for name, count in own.items() if count > processes},
     )

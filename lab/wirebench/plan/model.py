@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wirebench.catalog.model import Role
 from wirebench.catalog.studies import Cell
@@ -35,6 +35,13 @@ class PlannedCell:
     """How many processes each server is, so that their open files hold its connections."""
     open_files: int | None = None
     """What one process may open, as the run found it."""
+    more_processes: dict[str, int] = field(default_factory=dict)
+    """The contestants of which a process may open fewer than that, and how many processes each is
+    for it.
+    """
+
+    def processes_of(self, contestant: str) -> int:
+        return self.more_processes.get(contestant, self.processes)
 
     def repeat(self, block: int) -> int:
         """The repeat that a block of this cell belongs to."""

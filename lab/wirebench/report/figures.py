@@ -222,10 +222,15 @@ def moment(unix_ns: int) -> str:
 
 def processes_text(cell: CellAnalysis) -> str | None:
     """Why a server was several processes; None if it was not for their number of open files."""
-    if cell.processes == 1:
-        return None
-    files = f" ({cell.open_files:,} a process)" if cell.open_files is not None else ""
-    return f"{cell.processes} processes each server, for open files{files}"
+    texts = []
+    if cell.processes > 1:
+        files = f" ({cell.open_files:,} a process)" if cell.open_files is not None else ""
+        texts.append(f"{cell.processes} processes each server, for open files{files}")
+    texts += [
+        f"{name} {count} processes, since each may open fewer files"
+        for name, count in sorted(cell.more_processes.items())
+    ]
+    return "; ".join(texts) or None
 
 
 def faults_text(cell: CellAnalysis) -> str | None:

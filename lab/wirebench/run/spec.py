@@ -59,7 +59,7 @@ def spec_of(
         load=load,
         server=everybody[cell.server] if cell.server is not None else None,
         threads=threads_of(cell.cell, hardware_threads=hardware_threads),
-        processes=cell.processes,
+        processes=cell.processes_of(trial.entry.contestant),
         environment_bytes=trial.environment_bytes,
         port_seed=trial.port_seed,
         load_seed=trial.load_seed,

@@ -149,6 +149,7 @@ def analyse_cell(
         floor=data.floor,
         server=planned.server,
         processes=planned.processes,
+        more_processes=planned.more_processes,
         open_files=planned.open_files,
         blocks=data.measured_blocks,
         dropped=data.dropped,

@@ -183,7 +183,8 @@ def _unlike(a: PlannedCell, b: PlannedCell) -> str | None:
         return "the two runs put another load on it"
     if a.server != b.server:
         return f"called in run A: {a.server}, in run B: {b.server}"
-    if a.processes != b.processes:
+    both = {one.contestant for one in a.entries} & {one.contestant for one in b.entries}
+    if a.processes != b.processes or any(a.processes_of(n) != b.processes_of(n) for n in both):
         return "the two runs gave its servers another number of processes"
     return None
 

@@ -474,6 +474,8 @@ class CellAnalysis:
     """For a client study: the server."""
     processes: int
     """How many processes each server was, so that their open files held its connections."""
+    more_processes: Mapping[str, int]
+    """Those of which a process may open fewer files, and how many processes each was."""
     open_files: int | None
     """What one process could open; None where the run did not note it."""
     blocks: int
