@@ -346,6 +346,7 @@ def _measured(
     metrics = _latency(trip) | {
         "round_trip_ns": trip,
         "round_trip_p99_ns": trip * 2.2,
+        "stddev_ns": trip * 0.3,
         "throughput_per_s": 1e9 / trip,
         "cpu_per_operation_ns": 14_000 * cost,
         "connections_opened": load.operations if load.policy != "reuse" else 1,

@@ -19,7 +19,7 @@ from wirebench.report.memory import heading
 from wirebench.report.view import page_view
 from wirebench.stats import RunAnalysis, analyse
 from wirebench.stats.memory import slope_of
-from wirebench.stats.types import MemoryTable, Slope
+from wirebench.stats.types import BlockMedian, MemoryTable
 from wirebench.store.rundir import read_run
 from wirebench.trial.record import TrialRecord
 
@@ -27,7 +27,7 @@ WORLD = World(studies=("concurrency",), samples=5, block_noise=0.01)
 HEAP = 30_000_000
 
 
-def found_slope(blocks: Mapping[int, Mapping[int, float]]) -> Slope:
+def found_slope(blocks: Mapping[int, Mapping[int, float]]) -> BlockMedian:
     found = slope_of(blocks)
     assert found is not None
     return found

@@ -176,6 +176,8 @@ def test_the_figures_are_exact() -> None:
     assert found["p999_ns"] == 9_990_000, "ten samples are beyond it"
     assert found["max_ns"] == 10_000_000
     assert found["mean_ns"] == 5_000_500.0
+    # Of 1 to n: n (n + 1) / 12, the sample's own variance.
+    assert found["stddev_ns"] == pytest.approx(1000 * (10_000 * 10_001 / 12) ** 0.5)
     assert found["throughput_per_s"] == 500.0
     assert found["cpu_per_operation_ns"] == 500.0
     assert client_metrics(report, samples[:9_999])["p999_ns"] is None

@@ -15,10 +15,22 @@ def scaled(value: float, units: Units) -> str:
     """Three digits in the largest unit that leaves at least 1."""
     for size, unit in units:
         if abs(value) >= size * 0.9995:
-            number = value / size
-            digits = 0 if number >= 99.95 else 1 if number >= 9.995 else 2
-            return f"{number:.{digits}f} {unit}"
+            return f"{value / size:.{_digits(value / size)}f} {unit}"
     return f"{value / units[-1][0]:.3g} {units[-1][1]}"
+
+
+def scaled_with_interval(value: float, low: float, high: float, units: Units) -> str:
+    """``12.3 [11.9, 12.8] µs``: all three in the unit of the largest, with its digits."""
+    largest = max(abs(value), abs(low), abs(high))
+    size, unit = next((one for one in units if largest >= one[0] * 0.9995), units[-1])
+    digits = _digits(largest / size)
+    text, low_text, high_text = (f"{one / size:.{digits}f}" for one in (value, low, high))
+    return f"{text} [{low_text}, {high_text}] {unit}"
+
+
+def _digits(number: float) -> int:
+    """How many after the point leave three digits."""
+    return 0 if abs(number) >= 99.95 else 1 if abs(number) >= 9.995 else 2
 
 
 def duration(ns: float) -> str:

@@ -41,7 +41,11 @@ SHORT_TITLES = {
     "connect_ns": "connecting",
     "connect_cpu_ns": "its CPU",
     "connect_failed": "refused",
-    "cpu_per_operation_ns": "CPU/operation",
+    "round_trip_ns": "round trip",
+    "over_floor_ns": "- floor",
+    "stddev_ns": "stddev",
+    "cpu_per_operation_ns": "CPU/op.",
+    "cpu_over_floor": "CPU/floor's",
     "connections_opened": "connections",
 }
 """Shorter than the report's, where a terminal has less room."""
@@ -68,7 +72,8 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
     gets fewer figures.
     """
     leading = [[_sign(entry), _rank(entry), entry.entry, _ratio(entry)] for entry in cell.entries]
-    remarks = [_remarks(entry) for entry in cell.entries]
+    floor = next((entry for entry in cell.entries if entry.is_floor), None)
+    remarks = [_remarks(entry, floor) for entry in cell.entries]
     room = width - sum(
         2 + max(map(len, column))
         for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
@@ -140,6 +145,10 @@ def _figures(cell: CellAnalysis, metric: str) -> list[str]:
     """The column of a metric: medians over the trials. A lower bound is marked as one."""
     values = []
     for entry in cell.entries:
+        beside = figures.beside_floor(entry, metric, units=TIMES)
+        if beside is not None:
+            values.append(beside)
+            continue
         text = figure(metric, figures.value_of(entry, metric))
         values.append(figures.figure_sign(entry, metric) + text if text else text)
     return values
@@ -188,8 +197,10 @@ def _ratio(entry: EntryAnalysis) -> str:
     return figures.bound_sign(entry.standing.bound) + str(entry.standing.ratio)
 
 
-def _remarks(entry: EntryAnalysis) -> str:
+def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str:
     remarks = []
+    if (faster := figures.faster_than_floor(entry, floor)) is not None:
+        remarks.append(faster)
     if entry.failures:
         remarks += [
             f"{one.kind} ({one.count} of {_tried(entry)})" if one.count else one.kind

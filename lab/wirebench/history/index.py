@@ -29,7 +29,7 @@ from wirebench.store.rundir import (
 )
 
 INDEX_FILE = "history.sqlite"
-VERSION = 1
+VERSION = 2
 
 _TABLES = """
 CREATE TABLE runs (

@@ -71,8 +71,10 @@ def cell_view(
     columns += ["server CPU", "generator CPU"] if cell.role == "server" else []
     columns += ["of the ideal"] if ideal else []
     has_json = planned.cell.workload in JSON_WORKLOADS
+    floor = next((entry for entry in cell.entries if entry.is_floor), None)
     rows = [
-        table_row(entry, wanted, ideal, facts, checked, has_json=has_json) for entry in cell.entries
+        table_row(entry, wanted, ideal, facts, checked, floor=floor, has_json=has_json)
+        for entry in cell.entries
     ]
     return CellView(
         id=cell.cell,
@@ -86,7 +88,7 @@ def cell_view(
         link_costs=cell.link_costs,
         charts=tuple(_cell_charts(cell, trials, style)),
         checks=tuple(
-            validity_row(entry)
+            validity_row(entry, floor)
             for entry in cell.entries
             if entry.summary.trials or entry.summary.voided
         ),

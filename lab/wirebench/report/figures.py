@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
 from wirebench.catalog.model import Unit
 from wirebench.catalog.studies import Kind
-from wirebench.catalog.units import BYTES, duration, scaled
+from wirebench.catalog.units import BYTES, TIMES, Units, duration, scaled, scaled_with_interval
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import Bound, Breaking, CellAnalysis, EntryAnalysis, Ratio, Standing
+from wirebench.stats.types import (
+    Bound,
+    Breaking,
+    CellAnalysis,
+    EntryAnalysis,
+    Ratio,
+    Standing,
+)
 
 COLUMNS: Mapping[Kind, tuple[str, ...]] = {
     "closed": (
@@ -71,7 +78,16 @@ COLUMNS: Mapping[Kind, tuple[str, ...]] = {
         "server_rss_peak_bytes",
         "connect_ns",
     ),
-    "client": ("round_trip_ns", "round_trip_p99_ns", "cpu_per_operation_ns", "connections_opened"),
+    "client": (
+        "round_trip_ns",
+        "over_floor_ns",
+        "mean_ns",
+        "stddev_ns",
+        "round_trip_p99_ns",
+        "cpu_per_operation_ns",
+        "cpu_over_floor",
+        "connections_opened",
+    ),
 }
 """The absolute figures of the decision table, by the cell's kind."""
 
@@ -94,7 +110,10 @@ _TITLES = {
     "cpu_per_s_ns": "CPU a second",
     "wake_ups_per_s": "wake-ups a second",
     "ready_ns": "time to start",
-    "round_trip_ns": "round trip",
+    "round_trip_ns": "median round trip",
+    "over_floor_ns": "minus the floor",
+    "mean_ns": "mean",
+    "stddev_ns": "standard deviation",
     "round_trip_p99_ns": "p99",
     "success_ratio": "answered",
     "connect_ns": "time to connect",
@@ -102,6 +121,7 @@ _TITLES = {
     "connect_failed": "connections refused",
     "errors": "errors",
     "cpu_per_operation_ns": "CPU per operation",
+    "cpu_over_floor": "CPU over the floor",
     "connections_opened": "connections opened",
 }
 _NOUNS = {
@@ -118,6 +138,10 @@ BOUNDS_LEGEND = (
 )
 MEMORY_PER_CONNECTION = "memory_per_connection_bytes"
 """A column, and no metric of a trial: the slope over the study's rungs."""
+OVER_FLOOR = "over_floor_ns"
+"""A column, and no metric of a trial: a client's round trip less the floor's of the same block."""
+CPU_OVER_FLOOR = "cpu_over_floor"
+"""A column, and no metric of a trial: the ratio of ``cpu_per_operation_ns``."""
 SET_BY_LOAD = (
     "set by the load, not latency: N connections that always wait take N / rate; open-loop cells"
     " measure latency"
@@ -193,15 +217,75 @@ def figure_sign(entry: EntryAnalysis, metric: str) -> str:
 
 
 def value_of(entry: EntryAnalysis, metric: str) -> float | None:
-    """An entry's figure in a table: a median over its trials, a slope over the study's rungs, or
-    the most faults in any trial.
+    """An entry's figure in a table: a median over its trials or blocks, a slope over the study's
+    rungs, or the most faults in any trial.
     """
     if metric in entry.faults:
         return entry.faults[metric]
     if metric == MEMORY_PER_CONNECTION:
         return entry.memory.own.estimate if entry.memory and entry.memory.own else None
+    if metric == OVER_FLOOR:
+        return entry.over_floor.estimate if entry.over_floor is not None else None
+    if metric == CPU_OVER_FLOOR:
+        ratio = _cpu_over_floor(entry)
+        return ratio.estimate if ratio is not None else None
     summary = entry.summary.metrics.get(metric)
     return summary.median if summary is not None else None
+
+
+def beside_floor(entry: EntryAnalysis, metric: str, *, units: Units = TIMES) -> str | None:
+    """A client's figure that only the floor gives, with its 95% interval; empty where it is not
+    known, None if the column is not such a one. ``units``: of times.
+    """
+    if metric == CPU_OVER_FLOOR:
+        ratio = _cpu_over_floor(entry)
+        return ratio_text(ratio) if ratio is not None else ""
+    if metric != OVER_FLOOR:
+        return None
+    found = entry.over_floor
+    if found is None:
+        return ""
+    if found.low is None or found.high is None:
+        return scaled(found.estimate, units)
+    return scaled_with_interval(found.estimate, found.low, found.high, units)
+
+
+def _cpu_over_floor(entry: EntryAnalysis) -> Ratio | None:
+    standing = entry.standings.get("cpu_per_operation_ns")
+    return standing.ratio if standing is not None else None
+
+
+def faster_than_floor(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str | None:
+    """What can be known of why a client's round trip is below that of the floor, the hand-written
+    minimum; None for one that is not below it, and for a twin.
+    """
+    ratio, verdict = entry.standing.ratio, entry.standing.verdict
+    if entry.over_floor is None or floor is None or entry.twin_of is not None:
+        return None
+    if ratio is None or ratio.estimate >= 1:
+        return None
+    if verdict is None or verdict.kind != "faster":
+        return "below the floor, by no more than may be noise"
+    why = [
+        *_more_cpu_than_floor(entry),
+        *_other_connections_than_floor(entry, floor),
+    ]
+    unknown = "neither its CPU time nor its connections say why"
+    return f"faster than the floor: {' and '.join(why) or unknown}"
+
+
+def _more_cpu_than_floor(entry: EntryAnalysis) -> Iterator[str]:
+    """One that polls, or has a second thread awake, is not woken for each reply."""
+    cpu = _cpu_over_floor(entry)
+    if cpu is not None and cpu.low is not None and cpu.low > 1:
+        yield f"it spends {times(cpu.estimate)} the CPU time"
+
+
+def _other_connections_than_floor(entry: EntryAnalysis, floor: EntryAnalysis) -> Iterator[str]:
+    for metric, words in (("connections_opened", "opened"), ("connections_resumed", "resumed")):
+        own, its = value_of(entry, metric), value_of(floor, metric)
+        if own is not None and its is not None and own != its:
+            yield f"it {words} {own:,.0f} connections, the floor {its:,.0f}"
 
 
 def cpu_share(share: float | None) -> str:

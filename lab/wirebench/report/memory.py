@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from wirebench.catalog.units import BYTES, scaled
 from wirebench.report.figures import names
-from wirebench.stats.types import MemoryTable, Slope
+from wirebench.stats.types import BlockMedian, MemoryTable
 
 
-def slope_text(slope: Slope | None) -> str:
+def slope_text(slope: BlockMedian | None) -> str:
     """``5.50 KiB [5.41 KiB, 5.62 KiB]``."""
     if slope is None:
         return ""

@@ -10,9 +10,11 @@ from wirebench.report.figures import (
     FAILED,
     MEMORY_PER_CONNECTION,
     SIGNS,
+    beside_floor,
     bound_sign,
     breaking_text,
     cpu_share,
+    faster_than_floor,
     figure,
     figure_sign,
     rank_text,
@@ -42,6 +44,7 @@ def table_row(
     facts: Mapping[str, Facts],
     checked: Mapping[str, Conformance],
     *,
+    floor: EntryAnalysis | None = None,
     has_json: bool = False,
 ) -> Row:
     known, check = facts.get(entry.contestant), checked.get(entry.contestant)
@@ -72,7 +75,7 @@ def table_row(
         license=known.license if known is not None else "",
         conformance=check.text if check is not None else "",
         advice=", ".join(check.advice) if check is not None else "",
-        remarks=tuple(_remarks(entry)),
+        remarks=tuple(_remarks(entry, floor)),
         blank="" if entry.summary.trials else (entry.unranked or "not run"),
     )
 
@@ -106,6 +109,9 @@ def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
 
 
 def _figure(entry: EntryAnalysis, metric: str) -> Figure:
+    text = beside_floor(entry, metric)
+    if text is not None:
+        return Figure(text=text, blank="no floor" if not entry.is_floor else "the floor")
     value = value_of(entry, metric)
     if value is None:
         blank = "too few samples" if metric.startswith("p") else "not known"
@@ -121,7 +127,9 @@ def _figure(entry: EntryAnalysis, metric: str) -> Figure:
     )
 
 
-def _remarks(entry: EntryAnalysis) -> Iterable[str]:
+def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> Iterable[str]:
+    if (faster := faster_than_floor(entry, floor)) is not None:
+        yield faster
     if entry.generator_bound:
         yield "generator-bound: at least this fast"
     if entry.starvation is not None:
@@ -149,7 +157,7 @@ def _tried(entry: EntryAnalysis) -> int:
     return entry.summary.trials + entry.summary.failed + entry.summary.voided
 
 
-def validity_row(entry: EntryAnalysis) -> Check:
+def validity_row(entry: EntryAnalysis, floor: EntryAnalysis | None) -> Check:
     little = entry.little
     shares = entry.bottleneck
     summary = entry.summary
@@ -168,7 +176,7 @@ def validity_row(entry: EntryAnalysis) -> Check:
         generator=cpu_share(shares.generator_share) if shares else "",
         bottleneck=BOTTLENECKS[shares.kind] if shares else "",
         warm_up=entry.warm_up,
-        remarks="; ".join(_remarks(entry)),
+        remarks="; ".join(_remarks(entry, floor)),
         doubt=bool(
             summary.voided or summary.failed or entry.warm_up in ("never steady", "slows down")
         ),

@@ -11,9 +11,11 @@ import numpy as np
 from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, RampLoad
 from wirebench.stats.breaking import WARNING, breaking_of
 from wirebench.stats.cell import CellData
+from wirebench.stats.ratio import block_median
 from wirebench.stats.settings import Settings
 from wirebench.stats.summary import is_rate, summarise
 from wirebench.stats.types import (
+    BlockMedian,
     Bottleneck,
     EntryAnalysis,
     EntrySummary,
@@ -182,11 +184,21 @@ def entry_analysis(
         starvation=starvation(measured),
         silent_connections=silent_connections(measured),
         faults=faults(counted),
+        over_floor=_over_floor(data, name, settings),
         kept_up=_too_slow(data, name) is None,
         failures=_failures(counted),
         breaking=breaking,
         warnings=Counter(kind for kind in kinds if breaking is None or kind != WARNING),
     )
+
+
+def _over_floor(data: CellData, name: str, settings: Settings) -> BlockMedian | None:
+    if data.planned.role != "client" or data.floor is None or name in data.planned.floors:
+        return None
+    metric = data.planned.cell.primary
+    own, floors = data.values(name, metric), data.values(data.floor, metric)
+    differences = [own[block] - floors[block] for block in sorted(own.keys() & floors.keys())]
+    return block_median(np.array(differences, dtype=np.float64), settings=settings)
 
 
 def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:

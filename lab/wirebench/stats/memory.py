@@ -14,9 +14,9 @@ from scipy import stats
 
 from wirebench.catalog.studies import Cell, ClosedLoad, IdleLoad, on_all_cores, over_tls
 from wirebench.stats.cell import CellData
-from wirebench.stats.ratio import bca_interval, median
+from wirebench.stats.ratio import block_median
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import CellAnalysis, ConnectionMemory, MemoryTable, Slope
+from wirebench.stats.types import BlockMedian, CellAnalysis, ConnectionMemory, MemoryTable
 
 NEEDS_RUNGS = "needs two rungs"
 
@@ -121,7 +121,7 @@ def _by_block(rungs: Mapping[int, CellData], name: str, metric: str) -> dict[int
 
 def slope_of(
     blocks: Mapping[int, Mapping[int, float]], *, settings: Settings = DEFAULT
-) -> Slope | None:
+) -> BlockMedian | None:
     """Bytes per connection, from bytes by block and connections.
 
     Each block with rungs far enough apart has its own slope: the median of the slopes between all
@@ -137,9 +137,4 @@ def slope_of(
         ],
         dtype=np.float64,
     )
-    if not len(slopes):
-        return None
-    if len(slopes) < settings.min_blocks:
-        return Slope(estimate=median(slopes), low=None, high=None, blocks=len(slopes))
-    interval = bca_interval(slopes, settings=settings)
-    return Slope(estimate=median(slopes), low=interval.low, high=interval.high, blocks=len(slopes))
+    return block_median(slopes, settings=settings)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import Ratio
+from wirebench.stats.types import BlockMedian, Ratio
 
 Floats = NDArray[np.float64]
 Ranks = NDArray[np.intp]
@@ -180,3 +180,17 @@ def ratio_of(log_ratios: Floats, *, settings: Settings = DEFAULT) -> Ratio | Non
     return replace(
         bare, low=float(np.exp(interval.low)), high=float(np.exp(interval.high)), note=interval.note
     )
+
+
+def block_median(values: Floats, *, settings: Settings = DEFAULT) -> BlockMedian | None:
+    """The median of one value for each block, with its BCa interval. None without blocks; no
+    interval below ``min_blocks``.
+    """
+    blocks = len(values)
+    if blocks == 0:
+        return None
+    bare = BlockMedian(estimate=median(values), low=None, high=None, blocks=blocks)
+    if blocks < settings.min_blocks:
+        return bare
+    interval = bca_interval(values, settings=settings)
+    return replace(bare, low=interval.low, high=interval.high)

@@ -17,6 +17,7 @@ from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
     "UNKNOWN_RUN_EFFECT",
+    "BlockMedian",
     "Bottleneck",
     "BottleneckKind",
     "Bound",
@@ -38,7 +39,6 @@ __all__ = [
     "RepeatRecord",
     "RunAnalysis",
     "RunEffect",
-    "Slope",
     "Standing",
     "Starvation",
     "TrialView",
@@ -236,8 +236,8 @@ class Breaking:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slope:
-    """Bytes for each further connection: the median over the blocks of each block's own slope."""
+class BlockMedian:
+    """The median over the blocks of a figure that each block has, in the figure's unit."""
 
     estimate: float
     low: float | None
@@ -250,9 +250,9 @@ class Slope:
 class ConnectionMemory:
     """What one connection costs one entry in memory."""
 
-    own: Slope | None
-    """Of the server's processes."""
-    kernel: Slope | None
+    own: BlockMedian | None
+    """Of the server's processes: bytes for each further connection."""
+    kernel: BlockMedian | None
     reason: str | None
     """Why ``own`` is not known."""
 
@@ -285,6 +285,10 @@ class EntryAnalysis:
     """
     memory: ConnectionMemory | None = None
     """Over all rungs of the cell's study; None where connections are not what the cell sets."""
+    over_floor: BlockMedian | None = None
+    """A client's round trip less the floor's of the same block, in nanoseconds. None for servers,
+    for the floor, and without a block in common with it.
+    """
     kept_up: bool = True
     """Whether it kept up with an open loop that was not meant to be too much, in at least half of
     its valid trials.

@@ -93,6 +93,7 @@ def client_metrics(
         "p99_ns": tail,
         "p999_ns": _percentile(samples, 999),
         "mean_ns": float(samples.mean()),
+        "stddev_ns": float(samples.std(ddof=1)) if len(samples) > 1 else None,
         "max_ns": int(samples.max()),
         "throughput_per_s": report.operations / report.wall_ns * 1e9 if report.wall_ns else None,
         "cpu_per_operation_ns": (report.cpu_user_ns + report.cpu_system_ns) / report.operations,
