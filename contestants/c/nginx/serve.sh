@@ -27,6 +27,9 @@ else
     sessions="ssl_session_cache off; ssl_session_tickets off;"
 fi
 
+# Asked for once, when a client has ended: how many connections came.
+[ -z "${WIREBENCH_ACCEPTED:-}" ] || accepted="location = /accepted { stub_status; access_log off; }"
+
 # Releases before 1.19.10 close a connection after 100 requests by default.
 requests=${WIREBENCH_CLOSES_AFTER:-0}
 [ "$requests" -ne 0 ] || requests=1000000000
@@ -59,6 +62,7 @@ http {
         location = /route_01 { default_type text/plain; return 200 "hello from route_01"; }
         location = /route_02 { default_type text/plain; return 200 "hello from route_02"; }
         location ~ ^/payload/(16|1024|65536|1048576)\$ { default_type application/octet-stream; }
+        ${accepted-}
         location / { return 404; }
     }
 }

@@ -38,13 +38,15 @@ void add(int epoll, int fd, void* tag) {
 
 }  // namespace
 
-event_loop::event_loop(int listener, service& handler, ssl_ctx_st* tls)
+event_loop::event_loop(int listener, service& handler, ssl_ctx_st* tls,
+                       std::atomic<std::uint64_t>* accepted)
     : epoll_(checked(epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
       listener_(listener),
       timer_(
           checked(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC), "timerfd_create")),
       service_(handler),
       tls_(tls),
+      accepted_(accepted),
       received_(new char[read_bytes]) {
     add(epoll_, listener_, &listener_);
     add(epoll_, timer_, &timer_);
@@ -83,6 +85,7 @@ void event_loop::accept_all() {
             if (errno == EINTR || errno == ECONNABORTED) continue;
             return;
         }
+        if (accepted_ != nullptr) accepted_->fetch_add(1, std::memory_order_relaxed);
         auto c = std::make_unique<connection>();
         c->fd = fd;
         c->interest = EPOLLIN;

@@ -10,6 +10,7 @@
 #include "http1.hpp"
 #include "tls.hpp"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -75,9 +76,11 @@ class service;
 
 class event_loop {
 public:
-    // Takes over a listening, non-blocking socket. `handler` must outlive the loop, and `tls`,
-    // which is null for plain TCP.
-    event_loop(int listener, service& handler, ssl_ctx_st* tls);
+    // Takes over a listening, non-blocking socket. `handler` must outlive the loop, and so must
+    // `tls`, which is null for plain TCP, and `accepted`, which counts connections unless it is
+    // null.
+    event_loop(int listener, service& handler, ssl_ctx_st* tls,
+               std::atomic<std::uint64_t>* accepted);
 
     [[noreturn]] void run();
 
@@ -141,6 +144,7 @@ private:
     int timer_;
     service& service_;
     ssl_ctx_st* tls_;
+    std::atomic<std::uint64_t>* accepted_;
     bool accept_paused_ = false;
     std::unique_ptr<char[]> received_;
     parse_state state_;        // for bytes in received_

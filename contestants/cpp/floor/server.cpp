@@ -2,20 +2,24 @@
 #include "event_loop.hpp"
 #include "services.hpp"
 
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -87,6 +91,21 @@ void allow_many_files() {
     setrlimit(RLIMIT_NOFILE, &files);
 }
 
+// A count that others may read in the file at any time: 8 bytes in the machine's order. Null
+// without a file.
+std::atomic<std::uint64_t>* count_in(const std::string& file) {
+    if (file.empty()) return nullptr;
+    using count = std::atomic<std::uint64_t>;
+    static_assert(count::is_always_lock_free && sizeof(count) == 8);
+    const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+    if (fd < 0 || ftruncate(fd, sizeof(count)) < 0)
+        throw std::system_error(errno, std::generic_category(), "WIREBENCH_ACCEPTED " + file);
+    void* shared = mmap(nullptr, sizeof(count), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    close(fd);
+    if (shared == MAP_FAILED) throw std::system_error(errno, std::generic_category(), "mmap");
+    return new (shared) count(0);
+}
+
 void serve() {
     const auto workload = text_of("WIREBENCH_WORKLOAD", "");
     const auto host = text_of("WIREBENCH_HOST", "127.0.0.1");
@@ -103,6 +122,7 @@ void serve() {
                                                certificate, text_of("WIREBENCH_TLS_KEY", ""));
 
     allow_many_files();
+    auto* const accepted = count_in(text_of("WIREBENCH_ACCEPTED", ""));
     // Threads above one are processes, so that each has open files of its own. All of their sockets
     // listen before any process accepts.
     std::vector<int> listeners;
@@ -116,7 +136,7 @@ void serve() {
     if (!listeners.empty()) prctl(PR_SET_PDEATHSIG, SIGTERM);
     for (const int other : listeners) close(other);
     const auto service = make_service(workload, delay_ns, threads);
-    wirebench::event_loop(own, *service, tls.get()).run();
+    wirebench::event_loop(own, *service, tls.get(), accepted).run();
 }
 
 }  // namespace

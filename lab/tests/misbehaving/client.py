@@ -61,7 +61,7 @@ def operate() -> bool:
     global connections, connection, context
     if policy == "cold":
         context = new_context()
-    if fault == "opens_a_second" and policy == "reuse" and connection and not seconds:
+    if fault.startswith("opens_a_second") and policy == "reuse" and connection and not seconds:
         seconds.append(connection)
         connection = None
     if connection is None:
@@ -115,7 +115,7 @@ said = {
     "operations": operations,
     "errors": errors,
     "connections": 1
-    if fault in ("says_one_connection", "reconnects")
+    if fault in ("says_one_connection", "reconnects", "opens_a_second_in_secret")
     else connections + 5000 * (fault == "says_too_many"),
     "wall_ns": wall,
     "cpu_user_ns": after[0] - before[0],

@@ -4,6 +4,7 @@
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything; with the ending ``_over_tls`` it does so plain, and the fault over TLS;
 ``payload`` serves ``/payload/N`` as well;
+``counts`` does, too, and keeps the number of its connections as ``cpp/floor`` does;
 ``workers`` has a process for each of its threads.
 """
 
@@ -42,12 +43,17 @@ class Server:
     def __init__(self, fault: str) -> None:
         self.fault = fault
         self.requests = 0
+        self.accepted = 0
         self.mute = False
         self.broadcasts = os.environ.get("WIREBENCH_WORKLOAD") == "ws.broadcast"
         self.subscribers: list[asyncio.StreamWriter] = []
         self.before = b""
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        if self.fault == "counts":
+            self.accepted += 1
+            count = self.accepted.to_bytes(8, sys.byteorder)
+            Path(os.environ["WIREBENCH_ACCEPTED"]).write_bytes(count)
         try:
             await self.talk(reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
@@ -93,7 +99,7 @@ class Server:
     def reply(self, path: str) -> bytes:
         status, body, kind = "404 Not Found", b"no", "text/plain"
         size = path.removeprefix("/payload/")
-        if size.isdigit() and self.fault in ("payload", "crashes_under_load"):
+        if size.isdigit() and self.fault in ("payload", "counts", "crashes_under_load"):
             status, kind = "200 OK", "application/octet-stream"
             body = bytes(ord("a") + i % 26 for i in range(int(size)))
         if path in ROUTES and self.fault != "not_found":

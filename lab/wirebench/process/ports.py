@@ -71,6 +71,14 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
 
 def answers(port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0) -> bool:
     """Whether a GET of the path is answered with 2xx or 3xx."""
+    reply = get(port, path, tls=tls, timeout_s=timeout_s)
+    return reply is not None and 200 <= reply[0] < 400
+
+
+def get(
+    port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0
+) -> tuple[int, bytes] | None:
+    """Status and body of a GET over a connection of its own; None without a reply."""
     connection = (
         http.client.HTTPSConnection(HOST, port, timeout=timeout_s, context=_any_certificate())
         if tls
@@ -78,16 +86,17 @@ def answers(port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0) 
     )
     try:
         connection.request("GET", path, headers={"Connection": "close"})
-        return 200 <= connection.getresponse().status < 400
+        reply = connection.getresponse()
+        return reply.status, reply.read()
     except (OSError, http.client.HTTPException):
-        return False
+        return None
     finally:
         connection.close()
 
 
 @functools.cache
 def _any_certificate() -> ssl.SSLContext:
-    """Whether a server is ready does not depend on who signed its certificate."""
+    """What a server tells the lab does not depend on who signed its certificate."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -53,6 +53,8 @@ class ServerSettings:
     tls_key: str = ""
     tls_sessions: str = ""
     """The file in which the server notes who resumed one; empty: it issues none."""
+    accepted: str = ""
+    """The file of ``accepted.accepted_connections``; empty: the server need not count."""
 
 
 def server_environment(
@@ -68,6 +70,7 @@ def server_environment(
         "WIREBENCH_TLS_CERT": settings.tls_cert,
         "WIREBENCH_TLS_KEY": settings.tls_key,
         "WIREBENCH_TLS_SESSIONS": settings.tls_sessions,
+        "WIREBENCH_ACCEPTED": settings.accepted,
         "WIREBENCH_PAD": pad(settings.environment_bytes),
     }
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import ClientLoad
 from wirebench.process.client import ClientRun, Report
 from wirebench.process.process import Process
@@ -77,6 +78,21 @@ def _mismatch(report: Report, samples: int, load: ClientLoad) -> tuple[str, str]
     elif report.connections == 0:
         wrong = ("at least one connection", "connections: 0")
     return wrong
+
+
+def exact_connections(load: ClientLoad, contestant: Contestant) -> range:
+    """How many connections the policy allows a right client.
+
+    One that a server closes after each N operations is opened anew; a pool may then leave each of
+    its connections half used, and open one ahead.
+    """
+    operations, kept = load.warmup + load.operations, contestant.kept_connections
+    if load.policy != "reuse":
+        return range(operations, operations + 1)
+    if load.closes_after:
+        least = -(-operations // load.closes_after)
+        return range(least, least + kept + 1)
+    return range(1, kept + 1)
 
 
 def client_metrics(

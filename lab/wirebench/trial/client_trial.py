@@ -7,11 +7,18 @@ from dataclasses import replace
 from wirebench.catalog.studies import HOST, ClientLoad
 from wirebench.catalog.warmup import warmup_operations
 from wirebench.process import names, sessions
+from wirebench.process.accepted import FILE as ACCEPTED
+from wirebench.process.accepted import accepted_connections
 from wirebench.process.client import run_client
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
 from wirebench.trial import watchdog
-from wirebench.trial.client_metrics import client_metrics, encode_histogram, judge_client
+from wirebench.trial.client_metrics import (
+    client_metrics,
+    encode_histogram,
+    exact_connections,
+    judge_client,
+)
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.setup import end_under_load, settings_for_client, start_for_load
@@ -64,25 +71,64 @@ def client_trial(
             outcome.metrics["connections_resumed"] = sessions.resumed_connections(noted)
         outcome.histogram = encode_histogram(run.samples)
         outcome.validity["completed"] = True
-        _compare_connections(outcome, reported=run.report.connections, accepted=host.accepted)
+        accepted = accepted_connections(
+            scope.folder / ACCEPTED, ready.server.port, tls=ready.ca_file is not None
+        )
+        outcome.metrics["connections_accepted"] = accepted
+        _compare_connections(
+            outcome,
+            reported=run.report.connections,
+            accepted=host.accepted if accepted is None else accepted,
+            exact=exact_connections(load, spec.contestant) if accepted is not None else None,
+        )
 
 
-def _compare_connections(outcome: Outcome, *, reported: int, accepted: int | None) -> None:
-    """Hold the client's count of connections against the kernel's, which is of the whole host."""
+def _compare_connections(
+    outcome: Outcome, *, reported: int, accepted: int | None, exact: range | None
+) -> None:
+    """Hold the client's count of connections against that of its server. Where that keeps none,
+    ``exact`` is None, and ``accepted`` the kernel's, which is of the whole host.
+    """
     if accepted is None:
-        pass
-    elif accepted < reported:
+        return
+    wrong = None
+    if exact is None:
+        if accepted < reported:
+            wrong = (
+                "the client reported more connections than this host accepted",
+                f"at most {accepted} connections",
+                f"{reported} connections",
+            )
+    elif accepted != reported:
+        wrong = (
+            "the client reported other connections than its server accepted",
+            f"what the server accepted: {accepted} connections",
+            f"{reported} connections",
+        )
+    elif accepted not in exact:
+        wrong = (
+            "the client opened other connections than its policy says",
+            _range_text(exact),
+            f"{accepted} connections",
+        )
+    if wrong is not None:
+        message, expected, received = wrong
         raise TrialError(
             Failure(
                 kind="client_mismatch",
                 phase="load",
-                message="the client reported more connections than this host accepted",
-                expected=f"at most {accepted} connections",
-                received=f"{reported} connections",
+                message=message,
+                expected=expected,
+                received=received,
             )
         )
-    elif accepted > 2 * reported + 100:
+    if exact is None and accepted > 2 * reported + 100:
         outcome.warnings.append(
             f"connections: the client reported {reported}; "
             f"this host accepted {accepted} in the same time"
         )
+
+
+def _range_text(numbers: range) -> str:
+    least, most = numbers[0], numbers[-1]
+    return f"{least} connections" if least == most else f"{least} to {most} connections"

@@ -8,7 +8,7 @@ from pathlib import Path
 from wirebench.catalog.model import TLS_SCHEMES, Workload
 from wirebench.catalog.studies import ClientLoad, link_of, over_tls
 from wirebench.catalog.workloads import WebSocketMessage
-from wirebench.process import certificates, sessions
+from wirebench.process import accepted, certificates, sessions
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import LinkError, OpenLink, open_link
 from wirebench.process.network import LOOPBACK, Network
@@ -55,6 +55,7 @@ def settings_for_client(load: ClientLoad, workload: Workload, folder: Path) -> S
         workload=workload,
         closes_after=load.closes_after,
         tls_sessions=str(folder / sessions.FILE) if load.resumption else "",
+        accepted=str(folder / accepted.FILE),
     )
 
 
