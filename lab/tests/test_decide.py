@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +15,15 @@ from synthetic_footprint import footprint, package
 from synthetic_run import World, write_run
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
+from wirebench.catalog.model import Disabled
 from wirebench.catalog.studies import load_studies
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
-from wirebench.decide.judge import decide, is_wanted
+from wirebench.decide.judge import decide, is_wanted, looked_up
 from wirebench.decide.known import Known, read_known
-from wirebench.decide.question import Candidate, Decision, Question
+from wirebench.decide.question import Candidate, Decision, Finding, Question
 from wirebench.footprint import records
+from wirebench.footprint.model import Spoken
 from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
@@ -37,7 +40,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def known_of(results: Path, question: Question, **more: Any) -> Known:
-    return read_known(results, wanted=lambda role, cell: is_wanted(question, role, cell), **more)
+    looked = looked_up(question, STUDIES)
+    return read_known(results, wanted=lambda role, cell: is_wanted(looked, role, cell), **more)
 
 
 def answer(results: Path, question: Question, **more: Any) -> Decision:
@@ -377,7 +381,7 @@ def test_without_a_number_of_connections_the_smallest_cell_counts(tmp_path: Path
         (replace(HTTP, tls=True, connections=1000), "run concurrency --preset evening"),
         (replace(HTTP, connections=10**6), None),
         (Question(serves="rest"), "run rest --preset hour"),
-        (Question(serves="rest", tls=True), None),
+        (Question(serves="rest", tls=True), "run rest --preset hour"),
         (Question(serves="ws.count"), "run websocket --preset hour"),
         (Question(calls="wss"), "run roundtrip --preset hour"),
     ],
@@ -386,19 +390,118 @@ def test_the_command_names_a_preset_that_measures_it_or_nothing(
     tmp_path: Path, question: Question, command: str | None
 ) -> None:
     decision = answer(tmp_path, question)
-    found = {one.findings[0].command for one in decision.unknown}
+    measured = [one.findings[-1] for one in decision.unknown]
+    found = {one.command for one in measured}
     expected = None if command is None else f"wirebench {command} --only {{}}"
     assert found <= {expected}
-    texts = {one.findings[0].text for one in decision.unknown}
+    texts = {one.text for one in measured}
     assert texts <= {"not measured" + ("; no study has a cell for it" if command is None else "")}
 
 
 def test_a_limit_that_no_cell_can_judge_says_so(tmp_path: Path) -> None:
-    """The rate cells of http.hello have 50 connections."""
-    decision = answer(tmp_path, replace(HTTP, connections=1000, p99_ns=10**7))
+    """No cell offers so many requests a second."""
+    decision = answer(tmp_path, replace(HTTP, rate_per_s=10**9, p99_ns=10**7))
     reasons = {one.limit: one.text for one in decision.unknown[0].findings}
     assert reasons["p99 <= 10.0 ms"] == "not measured; no study has a cell for it"
-    assert reasons["http.hello on 1000 connections"] == "not measured"
+    assert reasons["http.hello"] == "not measured"
+
+
+LOAD = World(studies=("concurrency",), samples=60, preset="load")
+
+
+def test_times_at_fewer_connections_than_wanted_are_borderline_and_say_so(tmp_path: Path) -> None:
+    """The rate cells of http.hello have 50 connections."""
+    write_run(tmp_path, LOAD)
+
+    def p99(limit_ns: int, connections: int) -> Mapping[str, Finding]:
+        question = replace(HTTP, connections=connections, p99_ns=limit_ns)
+        decision = answer(tmp_path, question)
+        everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
+        return {
+            one.contestant: it
+            for one in everybody
+            for it in one.findings
+            if it.limit.startswith("p99 ")
+        }
+
+    enough = p99(10**10, 50)["rust/axum"]
+    assert enough.state == "holds"
+    assert "connections" not in enough.text
+    fewer = p99(10**10, 1000)["rust/axum"]
+    assert (fewer.state, fewer.text) == ("borderline", f"{enough.text}, on 50 connections")
+    assert fewer.where.startswith("concurrency rate-1000, run ")
+    assert p99(1, 1000)["rust/axum"].state == "fails", "more connections do not make it faster"
+
+
+def test_over_tls_plain_cells_answer_where_no_cell_has_tls(tmp_path: Path) -> None:
+    write_run(tmp_path, World(studies=("rest",), samples=60))
+    question = Question(serves="rest", tls=True, throughput_per_s=1)
+    known = known_of(tmp_path, question)
+    assert known.cells, "the plain cells"
+    catalog = load_catalog(find_root())
+    spoken = {
+        "rust/axum": Spoken(feature="TLS", has=True, probed=True),
+        "go/net-http": Spoken(feature="TLS", has=False, probed=False),
+    }
+    known = replace(
+        known,
+        footprints={name: footprint(name, features=(one,)) for name, one in spoken.items()},
+    )
+    contestants = {
+        name: replace(one, tls=name == "node/http", documented={})
+        for name, one in catalog.contestants.items()
+    }
+    decision = decide(question, known, replace(catalog, contestants=contestants), STUDIES)
+    assert {one.contestant for one in decision.shortlist} == {"rust/axum", "node/http"}
+    axum = {one.limit: one for one in of(decision.shortlist, "rust/axum").findings}
+    assert axum["TLS"].where == "footprint of 1.0"
+    assert axum["requests/s >= 1"].where.endswith(", without TLS")
+    assert decision.ordered_by.endswith(", without TLS")
+    node = {one.limit: one for one in of(decision.shortlist, "node/http").findings}
+    assert (node["TLS"].text, node["TLS"].where) == ("yes", "its manifest")
+    go = {one.limit: one for one in of(decision.excluded, "go/net-http").findings}
+    assert (go["TLS"].state, go["TLS"].text) == ("fails", "no, as documented")
+    assert states(decision, "python/aiohttp")["TLS"] == "unknown"
+
+
+def test_over_tls_the_cells_over_tls_answer_where_there_are_some(results: Path) -> None:
+    question = replace(HTTP, tls=True)
+    assert looked_up(question, STUDIES) == question
+    assert not any("without TLS" in one.ordered_by for one in [answer(results, question)])
+
+
+def test_those_that_cannot_be_the_answer_are_excluded_with_the_reason(results: Path) -> None:
+    catalog = load_catalog(find_root())
+    off = replace(
+        catalog.contestants["node/http"],
+        disabled=Disabled(reason="its registry is gone", since=date(2026, 1, 31)),
+    )
+    catalog = replace(catalog, contestants={**catalog.contestants, "node/http": off})
+    decision = decide(HTTP, known_of(results, HTTP), catalog, STUDIES)
+    (reason,) = of(decision.excluded, "node/http").findings
+    assert reason.text == "disabled since 2026-01-31: its registry is gone"
+    (reason,) = of(decision.excluded, "go/gorilla-websocket").findings
+    assert (reason.limit, reason.text) == ("http.hello", "it does not serve that")
+    over_tls = answer(results, replace(HTTP, tls=True))
+    without = next(
+        one.identity
+        for one in catalog.contestants.values()
+        if "http.hello" in one.serves and not one.tls and one.disabled is None
+    )
+    (reason,) = of(over_tls.excluded, without).findings
+    assert (reason.limit, reason.text) == ("TLS", "its server does not speak it")
+    clients = answer(results, Question(calls="wss"))
+    (reason,) = of(clients.excluded, "rust/axum").findings
+    assert (reason.limit, reason.text) == ("a client of wss", "it is none")
+
+
+def test_memory_in_total_may_be_limited(results: Path) -> None:
+    decision = answer(results, replace(HTTP, connections=1000, total_memory_bytes=10 * 2**20))
+    limit = "peak memory <= 10.0 MiB"
+    small = of(decision.shortlist, "rust/axum").findings
+    (found,) = (one for one in small if one.limit == limit)
+    assert found.where.startswith("concurrency c1000, run ")
+    assert states(decision, "python/aiohttp")[limit] == "fails"
 
 
 def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:
@@ -411,7 +514,8 @@ def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:
 
 def test_without_runs_nothing_is_known(tmp_path: Path) -> None:
     decision = answer(tmp_path, HTTP)
-    assert decision.shortlist == decision.excluded == ()
+    assert decision.shortlist == ()
+    assert {it.where for one in decision.excluded for it in one.findings} == {""}
     assert decision.host_id == ""
     assert decision.unknown
 
@@ -497,6 +601,8 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--client", "http", "--tls"], "are for servers"),
         (["--client", "http", "--connections", "5"], "are for servers"),
         (["--client", "http", "--must", "rfc9112"], "are for servers"),
+        (["--client", "http", "--memory", "1MiB"], "are for servers"),
+        (["--workload", "rest", "--memory", "10 apples"], "--memory: expected a size"),
         (["--client", "http", "--by", "memory"], "--by: expected one of"),
         (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),
         (["--workload", "rest", "--p99", "fast"], "--p99: expected a duration"),

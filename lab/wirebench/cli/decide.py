@@ -44,10 +44,18 @@ def decide(
         typer.Option(
             "--connections",
             min=1,
-            help="Of a server; the next larger rung counts. Default: the smallest rung.",
+            help="Of a server; the next larger rung counts. Default: the smallest rung. --p99 and"
+            " --cpu are borderline where only fewer connections were measured.",
         ),
     ] = None,
-    tls: Annotated[bool, typer.Option("--tls", help="The server speaks TLS.")] = False,
+    tls: Annotated[
+        bool,
+        typer.Option(
+            "--tls",
+            help="The server speaks TLS. Where no cell measures it over TLS, its manifest or"
+            " footprint says whether it does, and the figures are those without.",
+        ),
+    ] = False,
     rate: Annotated[
         float,
         typer.Option(
@@ -102,6 +110,15 @@ def decide(
             "--memory-per-connection",
             metavar="SIZE",
             help="At most, such as 10KiB.",
+            rich_help_panel=_LIMITS,
+        ),
+    ] = None,
+    total_memory: Annotated[
+        str | None,
+        typer.Option(
+            "--memory",
+            metavar="SIZE",
+            help="Of a server in total at most, at its peak, such as 50MiB.",
             rich_help_panel=_LIMITS,
         ),
     ] = None,
@@ -161,7 +178,7 @@ def decide(
     from wirebench.catalog.studies import load_studies
     from wirebench.decide.ask import Asked, QuestionError, question_of
     from wirebench.decide.judge import decide as judged
-    from wirebench.decide.judge import is_wanted
+    from wirebench.decide.judge import is_wanted, looked_up
     from wirebench.decide.known import read_known
 
     check_output("--json", json_file)
@@ -180,6 +197,7 @@ def decide(
         cpu=cpu,
         throughput=throughput,
         memory=memory,
+        total_memory=total_memory,
         must=must or (),
         max_installed=max_installed,
         max_dependencies=max_dependencies,
@@ -194,13 +212,15 @@ def decide(
             f"--results: expected a folder of runs, got {folder}; 'wirebench quick' makes a run"
         )
     said = error_console()
+    studies = load_studies(root / STUDIES).values()
+    looked = looked_up(question, studies)
     known = read_known(
         folder,
-        wanted=lambda role, cell: is_wanted(question, role, cell),
+        wanted=lambda role, cell: is_wanted(looked, role, cell),
         host_id=host,
         reading=lambda run: said.print(f"reading {run}", highlight=False),
     )
-    decision = judged(question, known, catalog, load_studies(root / STUDIES).values())
+    decision = judged(question, known, catalog, studies)
     if json_file is not None:
         json_file.write_text(
             json.dumps(_document(question, decision), indent=2, ensure_ascii=False) + "\n",
@@ -261,16 +281,9 @@ def _shortlist(decision: Decision) -> Table:
             Text(rank_text(one)),
             Text(one.contestant),
             Text(one.figure),
-            *(
-                Text(found[limit].text + (" (some trials beyond)" if _between(one, limit) else ""))
-                for limit in limits
-            ),
+            *(Text(found[limit].text) for limit in limits),
         )
     return table
-
-
-def _between(one: Candidate, limit: str) -> bool:
-    return any(it.limit == limit and it.state == "borderline" for it in one.findings)
 
 
 def _document(question: Question, decision: Decision) -> dict[str, object]:

@@ -53,6 +53,8 @@ class Asked:
     cpu: str | None = None
     throughput: float | None = None
     memory: str | None = None
+    """For each connection."""
+    total_memory: str | None = None
     must: Sequence[str] = ()
     max_installed: str | None = None
     max_dependencies: int | None = None
@@ -63,14 +65,14 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
     if (asked.workload is None) == (asked.client is None):
         raise QuestionError("", "expected either --workload or --client")
     # Of probes, a run keeps those of servers only.
-    of_servers = (asked.connections, asked.throughput, asked.memory)
+    of_servers = (asked.connections, asked.throughput, asked.memory, asked.total_memory)
     if asked.client is not None and (
         asked.must or asked.tls or any(one is not None for one in of_servers)
     ):
         raise QuestionError(
             "",
-            "--connections, --throughput, --memory-per-connection, --must and --tls are for"
-            " servers",
+            "--connections, --throughput, --memory-per-connection, --memory, --must and --tls are"
+            " for servers",
         )
     orders = [one for one in ORDERS if asked.client is None or one != "memory"]
     return Question(
@@ -83,6 +85,7 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
         cpu_ns=_duration("cpu", asked.cpu),
         throughput_per_s=asked.throughput,
         memory_bytes=_size("memory-per-connection", asked.memory),
+        total_memory_bytes=_size("memory", asked.total_memory),
         installed_bytes=_size("max-installed", asked.max_installed),
         dependencies=asked.max_dependencies,
         licence=_licence(asked.licence),

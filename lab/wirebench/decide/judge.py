@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, Protocol, TypeVar, get_args
 
 from wirebench.catalog.contestants import Catalog
@@ -35,6 +35,7 @@ _METRICS: Mapping[By, str] = {
     "p99": "p99_ns",
     "memory": "memory_per_connection_bytes",
 }
+_TOTAL_MEMORY = "server_rss_peak_bytes"
 _CLIENT_METRICS: Mapping[By, str] = {
     "throughput": "round_trip_ns",
     "cpu": "cpu_per_operation_ns",
@@ -42,8 +43,22 @@ _CLIENT_METRICS: Mapping[By, str] = {
 }
 
 
+def looked_up(question: Question, studies: Collection[Study]) -> Question:
+    """The question to look up in the runs: without TLS where no study measures that workload over
+    TLS, which leaves the plain cells to answer all but whether a server speaks TLS.
+    """
+    if not question.tls or any(
+        is_wanted(question, study.role, cell)
+        for study in studies
+        for preset in study.presets.values()
+        for cell in preset.cells
+    ):
+        return question
+    return replace(question, tls=False)
+
+
 def is_wanted(question: Question, role: Role, cell: Cell) -> bool:
-    """Whether a cell has to do with the question."""
+    """Whether a cell has to do with the question, as ``looked_up`` has it."""
     load = cell.load
     if question.calls is not None:
         # Those with a server or a host of their own show what it does to a client.
@@ -67,23 +82,42 @@ def decide(
     question: Question, known: Known, catalog: Catalog, studies: Collection[Study]
 ) -> Decision:
     """The contestants of the catalog that could be the answer, and those that the runs know.
-    ``studies``: those that could make known what is not.
+    ``known``: of the cells that ``looked_up`` wants. ``studies``: those that could make known what
+    is not.
     """
-    places = _places(question, known.cells)
+    looked = looked_up(question, studies)
+    places = _places(looked, known.cells)
+    if looked.tls != question.tls:
+        places = replace(places, note=", without TLS")
+    question = looked
     metric = _metric(question)
     place = places.of(metric)
     order = place.ranking if place is not None else None
     measured = [
         entry for cell in known.cells for one in cell.runs for entry in one.analysis.entries
     ]
+    in_runs = {one.contestant for one in measured}
+    others = {
+        one.identity: why
+        for one in catalog.contestants.values()
+        if (why := _why_not(question, one, in_runs)) is not None
+    }
     names = [
-        *(one.identity for one in catalog.contestants.values() if _could_be(question, one)),
-        *sorted({one.contestant for one in measured}),
+        *(one.identity for one in catalog.contestants.values() if one.identity not in others),
+        *sorted(in_runs - others.keys()),
     ]
-    floors = {one.contestant for one in measured if one.is_floor}
+    floors = {
+        *(one.contestant for one in measured if one.is_floor),
+        *(one.identity for one in catalog.contestants.values() if one.tier == "floor"),
+    }
     found = [
         _candidate(question, known, catalog, places, studies, order, metric, name)
         for name in dict.fromkeys(names)
+        if name not in floors
+    ]
+    found += [
+        Candidate(contestant=name, rank=None, beaten_by=(), figure="", findings=(why,))
+        for name, why in others.items()
         if name not in floors
     ]
     found.sort(key=lambda one: (one.rank is None, one.rank or (0, 0), one.contestant))
@@ -92,7 +126,7 @@ def decide(
     heading = title(metric, order.analysis.unit) if order is not None else ""
     return Decision(
         host_id=known.host_id,
-        ordered_by=f"{heading} in {order.where}" if order is not None else "",
+        ordered_by=f"{heading} in {order.where}{places.note}" if order is not None else "",
         shortlist=shortlist,
         first=tuple(
             one.contestant
@@ -104,12 +138,24 @@ def decide(
     )
 
 
-def _could_be(question: Question, contestant: Contestant) -> bool:
-    if contestant.disabled is not None or contestant.tier == "floor":
-        return False
+def _why_not(
+    question: Question, contestant: Contestant, in_runs: Collection[str]
+) -> Finding | None:
+    """Why a contestant is no candidate, whatever was measured; None for one that is."""
+    if contestant.disabled is not None:
+        why = f"disabled since {contestant.disabled.since}: {contestant.disabled.reason}"
+        return Finding(limit="can run", state="fails", text=why)
+    if contestant.identity in in_runs:
+        return None
     if question.calls is not None:
-        return question.calls in contestant.calls
-    return question.serves in contestant.serves and (contestant.tls or not question.tls)
+        if question.calls not in contestant.calls:
+            limit = f"a client of {question.calls}"
+            return Finding(limit=limit, state="fails", text="it is none")
+    elif question.serves not in contestant.serves:
+        return Finding(limit=str(question.serves), state="fails", text="it does not serve that")
+    elif question.tls and not contestant.tls:
+        return Finding(limit="TLS", state="fails", text="its server does not speak it")
+    return None
 
 
 def _metric(question: Question) -> str:
@@ -142,7 +188,11 @@ class _Places(Generic[P]):
     saturated: P | None
     """Where each server gets all that it can take; for a client its only cell."""
     pinned: P | None
-    """Where every server gets the same rate."""
+    """Where every server gets the same rate; with fewer connections than asked for where no cell
+    has as many.
+    """
+    note: str = ""
+    """What they differ by from what was asked for."""
 
     def of(self, metric: str) -> P | None:
         """Where this metric says something: times and costs of servers at a pinned rate, or with
@@ -164,14 +214,14 @@ def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
     saturated = [one for one in enough if one.cell.kind in ("closed", "each", "ramp")]
     pinned = [
         one
-        for one in enough
+        for one in wanted
         if isinstance(one.cell.load, OpenLoad)
         and one.cell.load.share is None
         and (one.cell.load.rate_per_s or 0) >= question.rate_per_s
     ]
     return _Places(
         saturated=min(saturated, key=_order_of_saturated, default=None),
-        pinned=min(pinned, key=_order_of_pinned, default=None),
+        pinned=min(pinned, key=lambda one: _order_of_pinned(one, least), default=None),
     )
 
 
@@ -179,10 +229,11 @@ def _order_of_saturated(one: _Place) -> tuple[int, bool, str]:
     return most_connections(one.cell.load), one.cell.kind != "closed", one.cell.id
 
 
-def _order_of_pinned(one: _Place) -> tuple[float, int, str]:
+def _order_of_pinned(one: _Place, least: int) -> tuple[int, float, int, str]:
     load = one.cell.load
     rate = load.rate_per_s if isinstance(load, OpenLoad) else None
-    return rate or 0.0, most_connections(load), one.cell.id
+    missing = max(0, least - most_connections(load))
+    return missing, rate or 0.0, most_connections(load), one.cell.id
 
 
 def _order_of_clients(one: _Place) -> tuple[int, int, str]:
@@ -284,22 +335,61 @@ def _findings(
     if question.licence is not None:
         yield _licence(question.licence, known, catalog, name)
     yield from _footprint(question, known, name)
+    if places.note:
+        yield _tls(known, catalog, name)
+    for one in _by_runs(question, places, studies, name):
+        yield replace(one, where=one.where + places.note) if one.where else one
+    for number in question.standards:
+        yield _standard(number, known, name)
+
+
+def _by_runs(
+    question: Question, places: _Places[Measured], studies: Collection[Study], name: str
+) -> Iterator[Finding]:
     yield _measured(question, places.saturated, studies, name)
     client = question.calls is not None
     metrics = _CLIENT_METRICS if client else _METRICS
-    limits: Iterable[tuple[By, float | None]] = (
-        ("throughput", question.throughput_per_s),
-        ("p99", question.p99_ns),
-        ("cpu", question.cpu_ns),
-        ("memory", question.memory_bytes),
+    limits: Iterable[tuple[str | None, float | None]] = (
+        (metrics["throughput"], question.throughput_per_s),
+        (metrics["p99"], question.p99_ns),
+        (metrics["cpu"], question.cpu_ns),
+        (metrics.get("memory"), question.memory_bytes),
+        (_TOTAL_MEMORY, question.total_memory_bytes),
     )
-    for by, limit in limits:
-        if limit is not None:
-            metric = metrics[by]
+    for metric, limit in limits:
+        if metric is not None and limit is not None:
             place = places.saturated if client else places.of(metric)
             yield _held_against(question, metric, limit, place, studies, name)
-    for number in question.standards:
-        yield _standard(number, known, name)
+
+
+def _tls(known: Known, catalog: Catalog, name: str) -> Finding:
+    """Whether it speaks TLS, by what is known beside the runs."""
+    listed, footprint = catalog.contestants.get(name), known.footprints.get(name)
+    if listed is not None and listed.tls:
+        return Finding(limit="TLS", state="holds", text="yes", where="its manifest")
+    spoken = footprint.features if footprint is not None else ()
+    found = next((one for one in spoken if one.feature == "TLS"), None)
+    if footprint is not None and found is not None and found.has is not None:
+        return Finding(
+            limit="TLS",
+            state="holds" if found.has else "fails",
+            text=("yes" if found.has else "no") + ("" if found.probed else ", as documented"),
+            where=f"footprint of {footprint.version}",
+        )
+    documented = listed.documented.get("TLS") if listed is not None else None
+    if documented is not None:
+        return Finding(
+            limit="TLS",
+            state="holds" if documented else "fails",
+            text="yes, as documented" if documented else "no, as documented",
+            where="its manifest",
+        )
+    return Finding(
+        limit="TLS",
+        state="unknown",
+        text="neither measured nor documented",
+        command="wirebench footprint {} --features" if found is None else None,
+    )
 
 
 def _licence(wanted: str, known: Known, catalog: Catalog, name: str) -> Finding:
@@ -430,7 +520,15 @@ def _held_against(
         bound = "at least " if more else "at most "
         state = "unknown" if state == "fails" else state
     text = f"{bound}{figure(metric, summary.median)}"
+    text += _BEYOND if state == "borderline" else ""
+    most = most_connections(place.cell.load)
+    if most < (question.connections or 0):
+        text += f", on {most:,} connections"
+        state = "borderline" if state == "holds" else state
     return Finding(limit=words, state=state, text=text, where=place.where)
+
+
+_BEYOND = " (some trials beyond)"
 
 
 def _state(summary: MetricSummary, limit: float, *, more: bool) -> State:
@@ -458,6 +556,7 @@ def _memory(
     state: State = "holds" if high <= limit else "fails" if low > limit else "borderline"
     where = f"{place.study}, over its rungs, run {place.run}"
     text = figure(_METRICS["memory"], estimate)
+    text += " (its interval reaches beyond)" if state == "borderline" else ""
     return Finding(limit=words, state=state, text=text, where=where)
 
 

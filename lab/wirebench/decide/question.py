@@ -9,7 +9,9 @@ from wirebench.catalog.model import Scheme, Workload
 
 By = Literal["throughput", "cpu", "p99", "memory"]
 State = Literal["holds", "borderline", "fails", "unknown"]
-"""``borderline``: some trials are within the limit and others beyond."""
+"""``borderline``: some trials are within the limit and others beyond, or what was measured is
+easier than what was asked for. The finding's text says which.
+"""
 
 
 _WORST_FIRST: tuple[State, ...] = ("fails", "unknown", "borderline")
@@ -42,7 +44,10 @@ class Question:
     """``permissive``, or an SPDX expression that the library's licence must allow."""
     standards: tuple[str, ...] = ()
     """RFC numbers, of which a server may break no MUST."""
+    total_memory_bytes: int | None = None
+    """Of a server at its peak."""
     tls: bool = False
+    """A server must speak TLS."""
     by: By | None = None
     """The order of the answer; None: by throughput, for a client by round trip."""
 

@@ -21,7 +21,7 @@ from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.catalog.studies import load_studies
 from wirebench.catalog.units import rough_duration
 from wirebench.decide.ask import ORDERS, RFCS, Asked, QuestionError, question_of
-from wirebench.decide.judge import decide, is_wanted
+from wirebench.decide.judge import decide, is_wanted, looked_up
 from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Question
 from wirebench.decide.text import alike, headline, rank_text, sources
@@ -188,7 +188,7 @@ class Pages:
             except QuestionError as error:
                 name = f"{error.field}: " if error.field else ""
                 raise QueryError(f"{name}{error}") from error
-            decision = decide(question, self._known(question), catalog, studies)
+            decision = decide(question, self._known(looked_up(question, studies)), catalog, studies)
         return self._render(
             "decide",
             form=_Form(languages=catalog.languages, asked=asked),
@@ -260,6 +260,7 @@ def _asked(fields: Sequence[tuple[str, str]]) -> Asked:
         cpu=one.get("cpu"),
         throughput=_number(one, "throughput", 0) or None,
         memory=one.get("memory"),
+        total_memory=one.get("total-memory"),
         must=several["must"],
         max_installed=one.get("installed"),
         max_dependencies=round(_number(one, "packages", 0)) if "packages" in one else None,
