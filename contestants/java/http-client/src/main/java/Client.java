@@ -1,14 +1,8 @@
-import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.WebSocket;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.security.KeyStore;
-import java.security.cert.Certificate;
-import java.security.cert.CertificateFactory;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.concurrent.ArrayBlockingQueue;
@@ -17,36 +11,18 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-import javax.net.ssl.SSLContext;
-import javax.net.ssl.TrustManagerFactory;
 
 /** java.net.http.HttpClient as a client: http, https, ws, wss. */
 public final class Client {
     private static final URI TARGET = URI.create(Trial.URL);
     private static final boolean IS_WEBSOCKET = Trial.URL.startsWith("ws");
 
-    /** Trusts the authorities of the file and no others. */
-    private static SSLContext tls() throws Exception {
-        KeyStore authorities = KeyStore.getInstance(KeyStore.getDefaultType());
-        authorities.load(null);
-        try (InputStream file = Files.newInputStream(Path.of(Trial.CA_FILE))) {
-            for (Certificate authority : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
-                authorities.setCertificateEntry("authority " + authorities.size(), authority);
-            }
-        }
-        var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        trust.init(authorities);
-        SSLContext context = SSLContext.getInstance("TLS");
-        context.init(null, trust.getTrustManagers(), null);
-        return context;
-    }
-
     private static HttpClient newClient() throws Exception {
         var builder = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .connectTimeout(Duration.ofSeconds(10));
         if (!Trial.CA_FILE.isEmpty()) {
-            builder.sslContext(tls());
+            builder.sslContext(Trial.tls());
         }
         return builder.build();
     }

@@ -1,11 +1,18 @@
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.GeneralSecurityException;
+import java.security.KeyStore;
+import java.security.cert.Certificate;
+import java.security.cert.CertificateFactory;
 import java.util.concurrent.Callable;
 import java.util.function.LongSupplier;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.TrustManagerFactory;
 
 /** The client contract: runs the operations, writes the samples, prints the JSON line. */
 final class Trial {
@@ -23,6 +30,22 @@ final class Trial {
             bytes[i] = (byte) ('a' + i % 26);
         }
         return bytes;
+    }
+
+    /** Trusts the authorities of CA_FILE and no others. For libraries that take the platform's own context. */
+    static SSLContext tls() throws IOException, GeneralSecurityException {
+        KeyStore authorities = KeyStore.getInstance(KeyStore.getDefaultType());
+        authorities.load(null);
+        try (InputStream file = Files.newInputStream(Path.of(CA_FILE))) {
+            for (Certificate authority : CertificateFactory.getInstance("X.509").generateCertificates(file)) {
+                authorities.setCertificateEntry("authority " + authorities.size(), authority);
+            }
+        }
+        var trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(authorities);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(null, trust.getTrustManagers(), null);
+        return context;
     }
 
     /** User and system time of this process so far, in Linux's steps of 10 ms. */
