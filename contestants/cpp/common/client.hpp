@@ -1,4 +1,4 @@
-// What a C++ client library has to implement to be measured: open, one operation, close.
+// What a client library of C or C++ has to implement to be measured: open, one operation, close.
 //
 // Two programs drive it: contract_main.cpp (the client contract of the lab) and
 // google_benchmark_main.cpp. Failures are exceptions derived from std::exception; after one, the
