@@ -34,6 +34,7 @@ _EDIT = {
     "calls": f"EDIT: any of {' '.join(SCHEMES)}; without a client leave it out",
     "tls": "EDIT: whether the server speaks TLS when it is given a certificate",
     "processes": "EDIT: whether its threads above one are processes",
+    "open_files": "EDIT: the most files that a process may open; with no such limit leave it out",
     "needs": "EDIT: what it is built with",
     "json": "EDIT: the JSON library of rest and ws.count",
 }
