@@ -120,7 +120,7 @@ def studies() -> dict[str, Study]:
 
 
 def costs_of(study: str, cell: Cell) -> Mapping[str, float]:
-    if isinstance(cell.load, ClientLoad) and cell.load.scheme == "ws":
+    if isinstance(cell.load, ClientLoad) and cell.load.scheme in ("ws", "wss"):
         return WS_CLIENTS
     return COSTS[study]
 

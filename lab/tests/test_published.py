@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -18,10 +17,11 @@ from wirebench.catalog.studies import RampLoad, Study, load_studies
 from wirebench.catalog.units import duration
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
-from wirebench.cli.published import _fullest_run
 from wirebench.report import analyse_run
+from wirebench.report.article import Shown, of_runs
 from wirebench.report.claims import ClaimView, claim_views, status_of
 from wirebench.report.published import BesideRow, BesideTable, Order, beside, why_absent
+from wirebench.report.runs import command_for, of_table
 from wirebench.report.view import article_view
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, FailureCount
 from wirebench.store.rundir import read_run
@@ -533,16 +533,91 @@ def test_the_command_says_what_is_wrong(
     assert expected in capsys.readouterr().err
 
 
-def test_without_a_run_the_newest_with_the_most_cells_is_taken(
+ROUNDTRIP = replace(WORLD, studies=("roundtrip",))
+
+
+def roundtrip_of(results: Path) -> Shown:
+    return of_runs(
+        results,
+        read(FOLDER / "roundtrip.toml"),
+        study_of("roundtrip"),
+        reading=lambda _name: None,
+    )
+
+
+def runs_named(shown: Shown) -> list[str]:
+    return [table.run for table in shown.article.tables]
+
+
+def test_each_table_and_artefact_has_the_run_with_its_cells(tmp_path: Path) -> None:
+    """`artefacts` has most cells, and lacks those over TLS; `published` lacks the artefacts."""
+    article = write_run(tmp_path, replace(ROUNDTRIP, preset="published"), name="x-published").name
+    on = write_run(
+        tmp_path,
+        replace(ROUNDTRIP, preset="artefacts", started_unix_ns=WORLD.started_unix_ns + 1),
+        name="x-artefacts",
+    ).name
+    shown = roundtrip_of(tmp_path)
+    # Requests and messages also over TLS; a new client is in both runs, so the newer has it.
+    assert runs_named(shown)[:3] == [article, on, article]
+    assert all(not table.missing for table in shown.article.tables)
+    (artefacts,) = (one for one in shown.further if one.title.startswith("What may explain"))
+    assert artefacts.how.endswith(f" Ours: {on}.")
+    assert len(artefacts.rows) == 4
+
+
+def test_a_run_that_would_have_the_rest_is_named(tmp_path: Path) -> None:
+    quick = write_run(tmp_path, ROUNDTRIP).name
+    shown = roundtrip_of(tmp_path)
+    assert set(runs_named(shown)) == {quick}
+    requests = shown.article.tables[0]
+    assert requests.missing == "wirebench run roundtrip --preset published"
+    assert f"ours: {quick}" in requests.remarks
+    (artefacts,) = (one for one in shown.further if one.title.startswith("What may explain"))
+    assert "'wirebench run roundtrip --preset artefacts' measures them" in artefacts.how
+
+
+def test_days_are_not_asked_for_to_have_one_row() -> None:
+    published = read(CONCURRENCY)
+    last = of_table(published, published.tables[1])[-1:]
+    assert command_for(last, study_of("concurrency")) == (
+        "wirebench run concurrency --preset full --cells c20000 --only c/libevent"
+    )
+
+
+def test_only_complete_runs_of_the_host_that_measured_last_count(tmp_path: Path) -> None:
+    later = replace(ROUNDTRIP, started_unix_ns=WORLD.started_unix_ns + 1)
+    old = write_run(tmp_path, ROUNDTRIP).name
+    write_run(tmp_path, replace(later, preset="published"), status="interrupted")
+    assert set(runs_named(roundtrip_of(tmp_path))) == {old}
+    other = replace(later, host_id="fedcba987654", started_unix_ns=WORLD.started_unix_ns + 2)
+    newest = write_run(tmp_path, other).name
+    assert set(runs_named(roundtrip_of(tmp_path))) == {newest}
+
+
+def test_a_run_of_a_few_does_not_take_the_place_of_one_of_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("wirebench.cli.published.find_root", lambda: tmp_path)
-    for name, cells in (("1-two", 2), ("2-two", 2), ("3-one", 1)):
-        folder = tmp_path / "results" / name
-        folder.mkdir(parents=True)
-        plan = {"schema": 1, "cells": [{"study": "concurrency"}] * cells}
-        (folder / "plan.json").write_text(json.dumps(plan))
-        (folder / "trials.jsonl").write_text("{}\n")
-    assert _fullest_run("concurrency").name == "2-two"
-    with pytest.raises(CatalogError, match="expected a run of rest"):
-        _fullest_run("rest")
+    full = write_run(tmp_path, ROUNDTRIP).name
+    few = {"cpp/floor": 1.0, "go/net-http": 1.4, "python/aiohttp": 4.0}
+    monkeypatch.setitem(synthetic_run.COSTS, "roundtrip", few)
+    write_run(tmp_path, replace(ROUNDTRIP, started_unix_ns=WORLD.started_unix_ns + 1))
+    assert runs_named(roundtrip_of(tmp_path))[0] == full
+
+
+def test_without_a_run_the_command_says_what_makes_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "results").mkdir()
+    for name in ("contestants", "studies", "build"):
+        (tmp_path / name).symlink_to(ROOT / name)
+    monkeypatch.setenv("WIREBENCH_ROOT", str(tmp_path))
+    monkeypatch.setenv("COLUMNS", "250")
+    assert run_app(["published", "rest"]) == EXIT_USAGE
+    assert "'wirebench run rest --preset published' makes one" in capsys.readouterr().err
+    name = write_run(tmp_path / "results", ROUNDTRIP).name
+    assert run_app(["published", "roundtrip"]) == EXIT_OK
+    printed = capsys.readouterr()
+    assert f"reading {name}" in printed.err
+    assert f"ours: {name}" in printed.out
+    assert "'wirebench run roundtrip --preset published' measures them" in printed.out

@@ -15,7 +15,7 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.studies import load_studies
 from wirebench.cli.arguments import check_output
-from wirebench.cli.console import console
+from wirebench.cli.console import console, error_console
 from wirebench.cli.report import RESULTS, find_run
 
 if TYPE_CHECKING:
@@ -26,8 +26,9 @@ if TYPE_CHECKING:
     from wirebench.report.published import BesideTable
 
 RUN_HELP = (
-    "A run's directory, or its name in 'results'. Default: of the runs with the most cells of the"
-    " study, the newest."
+    "A run's directory, or its name in 'results'. Default: for each table and explanation, of the"
+    " complete runs of the host that measured last, the one with most of its figures, the newest of"
+    " several."
 )
 
 
@@ -57,44 +58,32 @@ def published(
     not tested where the run has nothing of it. What confirms it may have another cause.
     """
     from wirebench.cli.duel_run import write_file
-    from wirebench.report import analyse_run
-    from wirebench.report.artefacts import artefact_table
+    from wirebench.report.article import of_run, of_runs
     from wirebench.report.article_text import markdown
-    from wirebench.report.facts import facts_of
-    from wirebench.report.frameworks import judged_table
-    from wirebench.report.json_share import json_tables
-    from wirebench.report.view import article_view
     from wirebench.store.jsonl import StoreError
-    from wirebench.store.rundir import read_run
 
     check_output("--markdown", markdown_file)
-    source = _published_of(study)
-    path = find_run(run) if run is not None else _fullest_run(study)
+    source, root = _published_of(study), find_root()
+    own, said = load_studies(root / STUDIES)[study], error_console()
     try:
-        stored = read_run(path)
+        if run is not None:
+            shown = of_run(find_run(run), source, own)
+        else:
+            shown = of_runs(
+                root / RESULTS,
+                source,
+                own,
+                reading=lambda name: said.print(f"reading {name}", highlight=False),
+            )
     except StoreError as error:
         raise CatalogError(str(error)) from error
-    cells = analyse_run(stored).of_study(study)
-    if not cells:
-        raise CatalogError(
-            f"RUN: expected a run with cells of {study}, got {stored.info.name} without any"
-        )
-    article = article_view(stored, cells, source, load_studies(find_root() / STUDIES)[study])
-    planned = stored.plan.cells if stored.plan is not None else ()
-    of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
-    pairs = [(cell, of_cell[cell.cell]) for cell in cells]
-    views = [
-        *(artefact_table(source.artefacts, cells), judged_table(source.judged)),
-        *json_tables(pairs, facts_of(stored)),
-    ]
-    further = [view for view in views if view is not None]
     out = console()
-    _print_tables(source, stored.info.name, article.tables, out)
-    for view in further:
+    _print_tables(source, shown.ours, shown.article.tables, out)
+    for view in shown.further:
         _print_table(view, out)
-    _print_claims(article.claims, out)
+    _print_claims(shown.article.claims, out)
     if markdown_file is not None:
-        write_file(markdown_file, markdown(article, further, run=stored.info.name))
+        write_file(markdown_file, markdown(shown.article, shown.further, run=shown.ours))
 
 
 def _published_of(study: str) -> Published:
@@ -106,37 +95,6 @@ def _published_of(study: str) -> Published:
             f" got {study!r}"
         )
     return published_of(root, study)
-
-
-def _fullest_run(study: str) -> Path:
-    """Of the runs with the most cells of the study, the one that started last."""
-    from wirebench.store.jsonl import StoreError, read_whole
-    from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
-
-    found: list[tuple[int, str, Path]] = []
-    for plan in (find_root() / RESULTS).glob(f"*/{PLAN_FILE}"):
-        trials = plan.parent / TRIALS_FILE
-        if plan.parent.is_symlink() or not trials.is_file() or not trials.stat().st_size:
-            continue
-        try:
-            content = read_whole(plan)
-        except StoreError:
-            continue
-        planned = content.get("cells") if isinstance(content, dict) else None
-        cells = [
-            one
-            for one in (planned if isinstance(planned, list) else [])
-            if isinstance(one, dict) and one.get("study") == study
-        ]
-        if cells:
-            # A run's name starts with the time of its start.
-            found.append((len(cells), plan.parent.name, plan.parent))
-    if not found:
-        raise CatalogError(
-            f"RUN: expected a run of {study}; there is none yet,"
-            f" 'wirebench run {study} --preset published' makes one"
-        )
-    return max(found)[2]
 
 
 def _print_tables(
@@ -171,9 +129,8 @@ def _print_tables(
             words[OURS].stylize(STYLES.get(row.mark, ""))
             table.add_row(*words, style="" if row.ours else "bright_black")
         out.print(table)
-        for line in (one.instead, str(one.order)):
-            if line:
-                out.print(Padding(Text(line), (0, 0, 0, 2)))
+        for line in one.remarks:
+            out.print(Padding(Text(line), (0, 0, 0, 2)))
     out.print()
     if source.pictures:
         out.print(Text(f"{source.pictures}\n"))
@@ -196,6 +153,8 @@ def _print_claims(claims: tuple[ClaimView, ...], out: Console) -> None:
         out.print(Text("Explanations", style="bold"))
     for one in claims:
         out.print(Text.assemble((f"{one.status}: ", "bold"), one.says, f" ({one.whose})"))
+        if one.run:
+            out.print(Padding(Text(f"in {one.run}"), (0, 0, 0, 4)))
         for finding in one.findings:
             out.print(Padding(Text(finding), (0, 0, 0, 4)))
         for command in one.commands:

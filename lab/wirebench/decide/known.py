@@ -16,7 +16,7 @@ from wirebench.report import analyse_run
 from wirebench.report.facts import Facts, facts_of
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 from wirebench.store.jsonl import StoreError
-from wirebench.store.rundir import RUN_FILE, StoredRun, read_host, read_info, read_plan, read_run
+from wirebench.store.rundir import StoredRun, complete_runs, read_plan, read_run
 
 Wanted = Callable[[Role, Cell], bool]
 
@@ -95,7 +95,7 @@ def read_known(
     cells: dict[tuple[str, str], list[Measured]] = {}
     facts: dict[str, Facts] = {}
     probes: dict[str, tuple[Mapping[str, Any], ...]] = {}
-    for path, host in _complete(results):
+    for path, host in complete_runs(results):
         if host_id is None:
             host_id = host
         if host != host_id or not _has_news(path, wanted, cells):
@@ -118,23 +118,6 @@ def read_known(
         probes=probes,
         footprints=read_footprints(results),
     )
-
-
-def _complete(results: Path) -> Iterator[tuple[Path, str]]:
-    """Complete runs with their host, the newest first."""
-    found = []
-    for path in results.iterdir() if results.is_dir() else ():
-        if path.is_symlink() or not (path / RUN_FILE).is_file():
-            continue
-        try:
-            info = read_info(path)
-            host = str(read_host(path).get("host_id", ""))
-        except StoreError:
-            continue
-        if info.status == "complete" and host:
-            found.append((info.started_unix_ns, path, host))
-    for _, path, host in sorted(found, reverse=True):
-        yield path, host
 
 
 def _has_news(

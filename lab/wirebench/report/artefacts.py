@@ -21,9 +21,12 @@ def artefact_table(
     artefacts: Sequence[Artefact], cells: Sequence[CellAnalysis]
 ) -> TableView | None:
     """None: the run has none of the cells that have one switched on."""
+    ids = {cell.cell for cell in cells}
+    return every_artefact(artefacts, cells) if any(one.on in ids for one in artefacts) else None
+
+
+def every_artefact(artefacts: Sequence[Artefact], cells: Sequence[CellAnalysis]) -> TableView:
     by_id = {cell.cell: cell for cell in cells}
-    if not any(one.on in by_id for one in artefacts):
-        return None
     return TableView(
         title="What may explain published figures beside the library, off and on",
         how=_HOW,

@@ -34,6 +34,7 @@ def markdown(article: ArticleView, further: Iterable[TableView], *, run: str) ->
     for claim in article.claims:
         out.append(f"- **{claim.status}**: {one_line(f'{claim.says} ({claim.whose})')}")
         out += [f"  - {one_line(finding)}" for finding in claim.findings]
+        out += [f"  - in {claim.run}"] if claim.run else []
         out += [f"  - to test it: `{command}`" for command in claim.commands]
     return "\n".join([*out, ""])
 
@@ -45,4 +46,4 @@ def _beside(one: BesideTable) -> Iterator[str]:
     yield ""
     yield from table(HEADS, map(fields, one.rows), figures=FIGURES)
     yield ""
-    yield one_line(". ".join(line for line in (one.instead, str(one.order)) if line)) + "."
+    yield one_line(". ".join(one.remarks)) + "."

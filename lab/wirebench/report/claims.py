@@ -10,14 +10,12 @@ from wirebench.catalog.published import Claim, Measure, Prediction, Published
 from wirebench.catalog.studies import Study, on_all_cores
 from wirebench.report.figures import bound_sign, noun, ratio_text
 from wirebench.report.published import entry_or_fallback
+from wirebench.report.runs import PRESETS
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 
 Outcome = Literal["holds", "fails", "open", "missing"]
 """Of one prediction. ``open``: the run has both contestants, but no verdict on them."""
 Status = Literal["confirmed", "refuted", "undecided", "not tested"]
-
-PRESETS = ("hour", "evening", "published", "quick", "full")
-"""Where a run that would test a claim is looked for, in this order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +30,8 @@ class ClaimView:
     """One for each prediction, or the reason why nothing tests the claim."""
     commands: tuple[str, ...]
     """Runs that would test what this one does not."""
+    run: str = ""
+    """Where several runs are read: this claim's."""
 
     @property
     def whose(self) -> str:

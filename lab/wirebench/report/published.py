@@ -120,6 +120,22 @@ class BesideTable:
     instead: str
     """Which cells of the run stand for others that it lacks, and how they differ."""
     order: Order
+    run: str = ""
+    """Where several runs are read: this table's."""
+    missing: str = ""
+    """The command that measures cells of the table that no run has."""
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        lines = (
+            f"ours: {self.run}" if self.run else "",
+            self.instead,
+            str(self.order),
+            f"no complete run has all these cells, {self.missing!r} measures them"
+            if self.missing
+            else "",
+        )
+        return tuple(line for line in lines if line)
 
 
 def why_absent(run: StoredRun, study: Study) -> dict[str, str]:

@@ -18,7 +18,7 @@ from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
 from wirebench.report.choosing import choice_view
-from wirebench.report.claims import claim_views
+from wirebench.report.claims import ClaimView, claim_views
 from wirebench.report.curves import ladder_curves
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
@@ -39,7 +39,7 @@ from wirebench.report.observed import observed_of, observed_tables
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
 from wirebench.report.provenance import failures_of, host_rows, status_note
-from wirebench.report.published import beside, why_absent
+from wirebench.report.published import BesideTable, beside, why_absent
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
 from wirebench.run.bench import check_name
@@ -123,6 +123,17 @@ def _lists(study: StudyText) -> bool:
 def article_view(
     run: StoredRun, cells: Sequence[CellAnalysis], published: Published, study: Study
 ) -> ArticleView:
+    """``cells``: the run's, of the study."""
+    return article_of(
+        published,
+        beside(published, cells, why_absent(run, study)),
+        claim_views(published, cells, study),
+    )
+
+
+def article_of(
+    published: Published, tables: tuple[BesideTable, ...], claims: tuple[ClaimView, ...]
+) -> ArticleView:
     source = published.source
     return ArticleView(
         title=source.title,
@@ -130,8 +141,8 @@ def article_view(
             one for one in (source.author, source.date, source.project, source.host) if one
         ),
         pictures=published.pictures,
-        tables=beside(published, cells, why_absent(run, study)),
-        claims=claim_views(published, cells, study),
+        tables=tables,
+        claims=claims,
     )
 
 

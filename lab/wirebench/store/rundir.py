@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -153,6 +153,23 @@ def read_plan(path: Path) -> Plan | None:
     """None if it is not drawn yet."""
     file = path / PLAN_FILE
     return _typed(_PLAN, read_whole(file), file) if file.exists() else None
+
+
+def complete_runs(results: Path) -> Iterator[tuple[Path, str]]:
+    """Complete runs with their host, the newest first."""
+    found = []
+    for path in results.iterdir() if results.is_dir() else ():
+        if path.is_symlink() or not (path / RUN_FILE).is_file():
+            continue
+        try:
+            info = read_info(path)
+            host = str(read_host(path).get("host_id", ""))
+        except StoreError:
+            continue
+        if info.status == "complete" and host:
+            found.append((info.started_unix_ns, path, host))
+    for _, path, host in sorted(found, reverse=True):
+        yield path, host
 
 
 def read_run(path: Path) -> StoredRun:
