@@ -533,6 +533,28 @@ def test_the_command_says_what_is_wrong(
     assert expected in capsys.readouterr().err
 
 
+def test_the_article_has_cpu_times_of_all_its_rows(tmp_path: Path) -> None:
+    """They stand in the same cells as its means, and no row has more CPU than time."""
+    published = read(FOLDER / "roundtrip.toml")
+    means = [table for table in published.tables if table.metric == "mean_ns"]
+    cpu = [table for table in published.tables if table.metric == "cpu_per_operation_ns"]
+    assert sum(len(table.rows) for table in cpu) == 11
+    for mean, table in zip(means, cpu, strict=True):
+        for one, other in zip(mean.rows, table.rows, strict=True):
+            assert (one.published, one.cell) == (other.published, other.cell)
+            assert one.contestant == other.contestant
+            assert one.value is not None
+            assert other.value is not None
+            assert other.value < one.value
+    cells = analyse_run(read_run(write_run(tmp_path, ROUNDTRIP))).of_study("roundtrip")
+    requests = beside(published, cells)[len(means)]
+    libcurl = row_of(requests, "http_libcurl")
+    assert libcurl.theirs == "121 µs"
+    assert libcurl.ours
+    # The floor needs less than libcurl here, and more in the article.
+    assert requests.order == Order(agree=0, disagree=1, open=0)
+
+
 ROUNDTRIP = replace(WORLD, studies=("roundtrip",))
 
 
