@@ -553,6 +553,15 @@ def test_the_articles_figures_and_explanations_are_on_the_page(tmp_path: Path) -
     assert "our own doubt" in text
 
 
+def test_the_best_and_the_worst_of_an_articles_table_are_coloured(text: str) -> None:
+    """By the verdicts of the run: the published rows of `websocket` differ in ours."""
+    start = text.index('id="article-websocket"')
+    article = text[start : text.index("Its explanations", start)]
+    assert '<span class="best">▲ ' in article
+    assert '<span class="worst">▼ ' in article
+    assert "stand before the best and the worst of a table" in article
+
+
 def test_a_project_that_is_broken_costs_the_page_its_articles_only(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
