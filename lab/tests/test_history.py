@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sqlite3
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,11 @@ import pytest
 from synthetic_run import World, write_run
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.history import index as index_module
 from wirebench.history.changes import LEAST_RUNS, changes_of
-from wirebench.history.index import INDEX_FILE, Index, Point, Series
+from wirebench.history.index import INDEX_FILE, Figure, Index, Point, Series
 from wirebench.history.text import heading, lines, page
-from wirebench.store.rundir import RUN_FILE, TRIALS_FILE
+from wirebench.store.rundir import RUN_FILE, TRIALS_FILE, StoredRun
 
 WORLD = World(studies=("concurrency",), samples=60)
 HOUR_NS = 3_600 * 10**9
@@ -162,6 +164,42 @@ def test_the_index_follows_the_directories(results: Path) -> None:
     with Index(results, reading=read.append) as index:
         assert index.runs() == []
         assert index.metrics() == []
+
+
+def test_another_version_of_wirebench_analyses_again(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+    with Index(results, reading=read.append):
+        pass
+    monkeypatch.setattr(index_module, "__version__", "99.0.0")
+    for _ in range(2):
+        with Index(results, reading=read.append) as index:
+            assert len(read) == 2
+            assert index.metrics()
+
+
+def test_two_that_read_a_run_at_the_same_time_store_it_once(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As ``history`` does beside ``serve``: the other one is there first."""
+    analyse = index_module._figures
+
+    def meanwhile(run: StoredRun) -> Iterator[Figure]:
+        monkeypatch.setattr(index_module, "_figures", analyse)
+        with Index(results):
+            pass
+        yield from analyse(run)
+
+    with Index(results) as index:
+        (run,) = index.runs()
+        whole = index.series("throughput_per_s", host_id=run.host_id)
+    assert whole
+    (results / INDEX_FILE).unlink()
+    monkeypatch.setattr(index_module, "_figures", meanwhile)
+    with Index(results) as index:
+        assert index.runs() == [run]
+        assert index.series("throughput_per_s", host_id=run.host_id) == whole
 
 
 def test_each_preset_has_series_of_its_own(results: Path) -> None:

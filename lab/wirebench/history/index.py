@@ -1,18 +1,19 @@
 """The index of the runs kept on this host: ``results/history.sqlite``.
 
 It is a cache: whatever it holds comes from the run directories, and is read again where a run has
-changed since. An index that is damaged, or of another version, is made anew, and one that cannot
-be written is made in memory.
+changed since, or wirebench, whose analysis it holds. An index that is damaged, or of another
+version, is made anew, and one that cannot be written is made in memory.
 """
 
 from __future__ import annotations
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench import __version__
 from wirebench.duel.plan import STUDY as DUEL
 from wirebench.report import analyse_run
 from wirebench.report.facts import facts_of
@@ -225,11 +226,13 @@ class Index:
 
     def _forget(self, name: str) -> None:
         with self._connection:
-            self._connection.execute("DELETE FROM figures WHERE run = ?", (name,))
-            self._connection.execute("DELETE FROM runs WHERE name = ?", (name,))
+            self._delete(name)
+
+    def _delete(self, name: str) -> None:
+        self._connection.execute("DELETE FROM figures WHERE run = ?", (name,))
+        self._connection.execute("DELETE FROM runs WHERE name = ?", (name,))
 
     def _read(self, name: str, stamp: str) -> None:
-        self._forget(name)
         try:
             info = read_info(self._results / name)
             host = read_host(self._results / name)
@@ -238,11 +241,7 @@ class Index:
             complete = info.status == "complete"
             figures = list(_figures(read_run(self._results / name))) if complete else []
         except StoreError as error:
-            with self._connection:
-                self._connection.execute(
-                    "INSERT INTO runs VALUES (?, ?, 0, '', '', '', '', '', '', 0, ?)",
-                    (name, stamp, str(error)),
-                )
+            self._replace((name, stamp, 0, "", "", "", "", "", "", 0, str(error)), ())
             return
         selection = info.selection
         row = (
@@ -251,7 +250,13 @@ class Index:
             *(info.wirebench, " ".join(selection.studies), selection.preset),
             *(_count_lines(self._results / name / TRIALS_FILE), ""),
         )
+        self._replace(row, figures)
+
+    def _replace(self, row: Sequence[str | int], figures: Sequence[Figure]) -> None:
+        """All of a run at once: meanwhile another process may have read it, too."""
+        name = str(row[0])
         with self._connection:
+            self._delete(name)
             self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
             self._connection.executemany(
                 f"INSERT INTO figures VALUES ({_marks(12)})",  # noqa: S608
@@ -309,11 +314,11 @@ def _with_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def stamps(results: Path) -> Iterator[tuple[str, str]]:
-    """Each run's directory, and what changes when the run does."""
+    """Each run's directory, and what changes when the run does, or the analysis of it."""
     for path in sorted(results.iterdir()) if results.is_dir() else ():
         if path.is_symlink() or not (path / RUN_FILE).is_file():
             continue
-        states = []
+        states = [f"wirebench:{__version__}"]
         for name in (RUN_FILE, TRIALS_FILE):
             try:
                 state = (path / name).stat()
