@@ -270,18 +270,23 @@ class _Judge:
         self._thresholds = thresholds
         self._errors = min(one.limit for one in thresholds if one.kind == "errors")
         self._trials: list[TrialRecord] = []
-        self.found: Found | None = None
+        self._looked: Found | None = None
 
     def ends(self, cell: PlannedCell, trials: Sequence[TrialRecord], level: float) -> bool:
-        found = self.judged(cell, trials, level)
-        if found.state != "undecided":
-            self.found = found
-        return self.found is not None
+        self._looked = self._judged(cell, trials, level)
+        return self._looked.state != "undecided"
 
-    def judged(self, cell: PlannedCell, trials: Sequence[TrialRecord], level: float) -> Found:
+    def result(self, cell: PlannedCell, trials: Sequence[TrialRecord], level: float) -> Found:
+        """That of the look that ended the gate, or of a last one with what is left of the level."""
+        if self._looked is not None and self._looked.state != "undecided":
+            return self._looked
+        return self._judged(cell, trials, level)
+
+    def _judged(self, cell: PlannedCell, trials: Sequence[TrialRecord], level: float) -> Found:
         from wirebench.gate.over_duel import over_duel
 
-        return over_duel(cell, trials, self._thresholds, level=level)
+        found = over_duel(cell, trials, self._thresholds, level=level)
+        return found.keeping(self._looked)
 
     def watch(self, record: TrialRecord) -> None:
         """No more blocks can change the result of a server that died or answered wrongly."""
@@ -308,7 +313,7 @@ def _over_duel(asked: DuelRequest, thresholds: Sequence[Threshold]) -> tuple[Fou
         console().print("interrupted before anything was measured", highlight=False)
         raise typer.Exit(interrupted.exit_code) from None
     duel = measured.duel
-    found = judge.found or judge.judged(duel.cell, duel.trials, duel.level_left)
+    found = judge.result(duel.cell, duel.trials, duel.level_left)
     console().print(
         f"stored in {os.path.relpath(measured.path)}",
         markup=False,

@@ -61,7 +61,9 @@ class Duel:
         self.trials: list[TrialRecord] = []
         self._began = self.clock_ns()
         self._spent = 0.0
-        self._ended: Judged | None = None
+        self._ended = False
+        self._decided: Judged | None = None
+        """The last look, with what those before it decided."""
 
     @property
     def cell(self) -> PlannedCell:
@@ -98,10 +100,12 @@ class Duel:
         return judged(self.cell, self.trials, level=self._allowed(), band=self.band)
 
     def result(self) -> Judged:
-        """The verdict: that of the look that ended the duel, or the last one."""
-        if self._ended is not None:
-            return self._ended
-        return judged(self.cell, self.trials, level=self.level_left, band=self.band)
+        """The verdict: that of the look that ended the duel, or a last one; each keeps what those
+        before it decided.
+        """
+        if self._decided is not None and self._ended:
+            return self._decided
+        return self._judged(self.level_left)
 
     @property
     def level_left(self) -> float:
@@ -126,10 +130,13 @@ class Duel:
     def _is_over(self, level: float) -> bool:
         if self.ends is not None:
             return self.ends(self.cell, self.trials, level)
+        self._decided = self._judged(level)
+        self._ended = self._decided.decided(self.cell.cell.kind)
+        return self._ended
+
+    def _judged(self, level: float) -> Judged:
         found = judged(self.cell, self.trials, level=level, band=self.band)
-        if found.decided(self.cell.cell.kind):
-            self._ended = found
-        return self._ended is not None
+        return found.keeping(self._decided)
 
     def _keep(self, record: TrialRecord) -> None:
         self.directory.append_trial(record)

@@ -185,6 +185,15 @@ def notes(duel: Duelled) -> Iterable[str]:
         f"{count_of(result.blocks, 'block')} in {duel.seconds:.0f} s; ratios: median over the"
         " blocks, with the 95% interval; figures: medians over the trials"
     )
+    early: dict[int, list[str]] = {}
+    for line in result.lines:
+        if line.decided_after is not None:
+            words = f"{noun_of(line.metric, duel.unit)} of {line.side}"
+            early.setdefault(line.decided_after, []).append(words)
+    for blocks, names in sorted(early.items()):
+        yield f"decided after {count_of(blocks, 'block')}, with the ratio of these: " + (
+            figures.names(names)
+        )
     for line in result.twin:
         if line.metric in DECIDING[duel.kind] and line.ratio is not None:
             yield (
@@ -304,6 +313,7 @@ def document(duel: Duelled) -> Mapping[str, Any]:
             "reason": line.verdict.reason,
             "band": line.band.d,
             "bound": line.bound,
+            "decided_after": line.decided_after,
         }
 
     return {

@@ -4,7 +4,8 @@ Looking again and again finds a difference by chance more often than looking onc
 only a part of the 5%, by the spending function of Lan and DeMets (Biometrika 1983) in O'Brien and
 Fleming's form: little at first, most at the end of the budget. Each look takes what the function
 has added since the last one (Bonferroni over the looks, which errs to the safe side), and Holm's
-procedure shares that among the metrics and sides.
+procedure shares that among the metrics and sides. What a look decides stays decided: it has been
+paid for.
 """
 
 from __future__ import annotations
@@ -75,10 +76,17 @@ class Line:
     """``faster`` means better, whatever the metric."""
     band: NoiseBand
     bound: Bound | None = None
+    decided_after: int | None = None
+    """The blocks of the look that decided it, and of the ratio, if that was not the last look."""
+
+    @property
+    def claimed(self) -> bool:
+        """Whether the sides are said to differ, or not to."""
+        return self.verdict.kind != "undecided"
 
     @property
     def decided(self) -> bool:
-        return self.verdict.kind != "undecided" or self.verdict.beyond_blocks
+        return self.claimed or self.verdict.beyond_blocks
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +115,27 @@ class Judged:
         """Whether all that ends a duel is decided, and there is something of it."""
         found = [line for line in self.lines if line.metric in DECIDING[kind]]
         return bool(found) and all(line.decided for line in found)
+
+    def keeping(self, earlier: Judged | None) -> Judged:
+        """With what an earlier look decided and this one does not.
+
+        Each look has paid for its own claims, so that a false one is among all of them no more
+        often than the levels add up to (Boole's inequality).
+        """
+        if earlier is None:
+            return self
+        before = {
+            (line.metric, line.side): replace(
+                line, decided_after=line.decided_after or earlier.blocks
+            )
+            for line in earlier.lines
+            if line.claimed
+        }
+        lines = (
+            line if line.claimed else before.get((line.metric, line.side), line)
+            for line in self.lines
+        )
+        return replace(self, lines=tuple(lines))
 
 
 def judged(

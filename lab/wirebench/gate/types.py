@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from wirebench.gate.thresholds import Threshold
@@ -66,6 +66,20 @@ class Found:
     @property
     def exit_code(self) -> int:
         return EXIT_CODES[self.state]
+
+    def keeping(self, earlier: Found | None) -> Found:
+        """With what an earlier look at the same thresholds decided and this one does not: it has
+        paid for its claims with a level of its own. Errors are counted, so the last count holds.
+        """
+        if earlier is None:
+            return self
+        rows = tuple(
+            replace(before, reason=before.reason or f"decided after {earlier.blocks} blocks")
+            if row.state == "undecided" and before.state in ("holds", "regressed")
+            else row
+            for row, before in zip(self.rows, earlier.rows, strict=True)
+        )
+        return replace(self, rows=rows)
 
     @property
     def more_blocks(self) -> int | None:

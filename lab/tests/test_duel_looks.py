@@ -1,0 +1,195 @@
+"""What the looks of a duel and of a gate decide, kept to its end: over made-up trials and time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import numpy as np
+import pytest
+
+from duel_world import LOAD, SIDES, cell_of, trials_of
+from wirebench.cli.gate import _Judge
+from wirebench.duel.measure import Duel, Ends
+from wirebench.duel.plan import plan_of
+from wirebench.duel.text import Duelled, document, notes, sentences
+from wirebench.duel.verdicts import Judged, judged
+from wirebench.gate.over_duel import over_duel
+from wirebench.gate.text import verdict
+from wirebench.gate.thresholds import threshold
+from wirebench.run.bench import Bench
+from wirebench.store.rundir import RunDirectory
+from wirebench.trial.record import FailureRecord, TrialRecord
+from wirebench.trial.types import TrialSpec
+
+TRIAL_NS = 10**9
+CALM_BLOCKS, DECIDED, BLOCKS = 13, 19, 30
+CALM = ("p50_ns", "p99_ns", "server_rss_bytes")
+NO_ERRORS = threshold("errors", 0)
+
+
+@dataclass
+class World:
+    """A bench on which each trial takes a second, and the directory and watcher of its run. B costs
+    ten percent more CPU in the first blocks, and anything between less and more in the others; its
+    throughput is anything all the time.
+    """
+
+    hardware_threads: int = 2
+    now_ns: int = 0
+    kept: list[TrialRecord] = field(default_factory=list)
+
+    def run_trial(self, spec: TrialSpec) -> TrialRecord:
+        self.now_ns += TRIAL_NS
+        return made_up(spec)
+
+    def append_trial(self, record: TrialRecord) -> None:
+        self.kept.append(record)
+
+    def append_left(self, _record: object) -> None:
+        """Nobody asks."""
+
+    def before(self, _trial: object, *, left_ns: int) -> None:
+        assert left_ns >= 0
+
+    def after(self, _record: TrialRecord, *, left_ns: int) -> None:
+        assert left_ns >= 0
+
+
+def made_up(spec: TrialSpec) -> TrialRecord:
+    random = np.random.default_rng((spec.block, spec.position))
+    factor = 1.0
+    if spec.contestant.identity == "B":
+        factor = 1.10 if spec.block <= CALM_BLOCKS else (0.7, 1.4)[spec.block % 2]
+    metrics: Mapping[str, float] = {
+        "cpu_per_request_ns": 20_000 * factor * float(np.exp(random.normal(0, 0.003))),
+        "throughput_per_s": 40_000 * float(np.exp(random.normal(0, 0.4))),
+        **dict.fromkeys(CALM, 1_000_000.0),
+    }
+    return TrialRecord(
+        trial=spec.trial,
+        study=spec.study,
+        cell=spec.cell,
+        block=spec.block,
+        position=spec.position,
+        entry=spec.entry,
+        contestant=spec.contestant.identity,
+        twin_of=spec.twin_of,
+        status="ok",
+        failure=None,
+        started_unix_ns=1,
+        elapsed_ns=TRIAL_NS,
+        metrics=metrics,
+        validity={"server_cpu_share": 0.99, "generator_cpu_share": 0.5},
+    )
+
+
+def duel_in(world: World, *, ends: Ends | None = None) -> Duel:
+    plan = plan_of(SIDES, LOAD, floor=None, seed=1, budget_ns=3 * BLOCKS * TRIAL_NS, blocks=None)
+    found = Duel(
+        plan=plan,
+        sides=SIDES,
+        load=LOAD,
+        servers={},
+        floor=None,
+        band=0.01,
+        bench=cast("Bench", world),
+        directory=cast("RunDirectory", world),
+        ends=ends,
+        clock_ns=lambda: world.now_ns,
+    )
+    found.measure(world)
+    return found
+
+
+def line_of(result: Judged, metric: str) -> str:
+    return next(line for line in result.lines if line.metric == metric).verdict.kind
+
+
+def test_what_a_look_decides_stays_decided() -> None:
+    duel = duel_in(World())
+    result = duel.result()
+    assert result.blocks > DECIDED
+    assert line_of(result, "throughput_per_s") == "undecided", "so that it went on to its end"
+    last = judged(duel.cell, duel.trials, level=duel.level_left, band=0.01)
+    assert line_of(last, "cpu_per_request_ns") == "undecided", "not by the rest of the level"
+    cpu = next(line for line in result.lines if line.metric == "cpu_per_request_ns")
+    assert cpu.verdict.kind == "slower"
+    assert cpu.decided_after == DECIDED
+    assert cpu.ratio is not None
+    assert cpu.ratio.blocks == DECIDED
+    assert cpu.ratio.estimate == pytest.approx(1.10, rel=0.01)
+    said = Duelled(
+        sides=SIDES,
+        load="",
+        unit="request",
+        kind="closed",
+        result=result,
+        seconds=60,
+        run="duel",
+    )
+    assert "more CPU per request (worse)" in next(iter(sentences(said)))
+    assert "decided after 19 blocks, with the ratio of these: CPU per request of B" in list(
+        notes(said)
+    )
+    by_metric = {line["metric"]: line["decided_after"] for line in document(said)["lines"]}
+    assert by_metric["cpu_per_request_ns"] == DECIDED
+    assert by_metric["throughput_per_s"] is None
+
+
+def test_a_later_look_that_decides_has_the_word() -> None:
+    cell = cell_of()
+    early = judged(cell, trials_of(cell, 9, factor=1.3, noise=0.01, seed=1), level=0.05, band=0.01)
+    late = judged(cell, trials_of(cell, 20, factor=0.8, noise=0.01, seed=1), level=0.05, band=0.01)
+    assert late.keeping(early) == late
+    assert late.keeping(None) == late
+
+
+def test_a_duel_ends_when_all_is_decided_be_it_by_several_looks() -> None:
+    cell = cell_of()
+    trials = trials_of(cell, 20, factor=1.1, noise=0.01, seed=1)
+    both = judged(cell, trials, level=0.05, band=0.01)
+    assert both.decided("closed")
+
+    def only(metric: str) -> Judged:
+        """As if all other lines were open."""
+        open_ = judged(cell, trials[:6], level=0.05, band=0.01)
+        shown = {line.metric: line for line in both.lines}
+        lines = (shown[metric] if one.metric == metric else one for one in open_.lines)
+        return replace(open_, lines=tuple(lines))
+
+    first, second = only("cpu_per_request_ns"), only("throughput_per_s")
+    assert not first.decided("closed")
+    assert not second.decided("closed")
+    assert second.keeping(first).decided("closed")
+
+
+def test_what_a_look_of_a_gate_decides_stays_decided() -> None:
+    judge = _Judge(
+        [threshold("cpu_per_request", "+15%"), threshold("throughput", "-3%"), NO_ERRORS]
+    )
+    duel = duel_in(World(), ends=judge.ends)
+    found = judge.result(duel.cell, duel.trials, duel.level_left)
+    cpu, throughput, errors = found.rows
+    assert throughput.state == "undecided"
+    assert (cpu.state, errors.state) == ("holds", "holds")
+    assert verdict(cpu) == f"holds: decided after {DECIDED} blocks"
+    assert (cpu.low or 0) > 1
+    assert verdict(errors) == "holds", "counted to the end"
+
+
+def test_errors_that_come_after_a_look_are_counted() -> None:
+    wanted = [threshold("throughput", "-3%"), NO_ERRORS]
+    trials = trials_of(cell_of(), 20, factor=1.0, noise=0.005, seed=1)
+    early = over_duel(cell_of(), trials, wanted, level=0.05)
+    assert early.state == "holds"
+    wrong = replace(
+        trials[-1],
+        entry="B",
+        contestant="B",
+        status="failed",
+        failure=FailureRecord(kind="wrong_reply", phase="load", message="a wrong reply"),
+    )
+    late = over_duel(cell_of(), [*trials, wrong], wanted, level=1e-9).keeping(early)
+    assert [row.state for row in late.rows] == ["holds", "regressed"]
