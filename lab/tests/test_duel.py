@@ -16,7 +16,8 @@ from duel_world import LOAD, SERVER, SIDES, cell_of, server, trials_of
 from run_project import Project, alive
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import SCHEMES
-from wirebench.cli.duel_run import options_of
+from wirebench.catalog.studies import ClosedLoad
+from wirebench.cli.duel_run import Given, given_by
 from wirebench.cli.main import run_app
 from wirebench.duel import revisions
 from wirebench.duel.revisions import BuildError, Revision, split_range
@@ -26,6 +27,7 @@ from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
 from wirebench.plan.stop import looks
 from wirebench.process.certificates import issue
 from wirebench.store.rundir import StoredRun, read_run
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 pytestmark = pytest.mark.long  # each starts whole runs
 
@@ -82,9 +84,9 @@ def test_variables_are_name_and_value() -> None:
 
 
 def test_files_of_the_generator_are_found_from_elsewhere(tmp_path: Path) -> None:
-    found = options_of(["-m POST --body-file b.json", "--requests-file=r.json -H 'A: b c'"])
+    found = given_by(["-m POST --body-file b.json", "--requests-file=r.json -H 'A: b c'"])
     here = Path.cwd()
-    assert found == (
+    assert found.options == (
         *("-m", "POST", "--body-file", f"{here}/b.json"),
         *(f"--requests-file={here}/r.json", "-H", "A: b c"),
     )
@@ -94,7 +96,26 @@ def test_files_of_the_generator_are_found_from_elsewhere(tmp_path: Path) -> None
     "given", ["-H 'X: -c1'", "-H -c1", "-mPOST", "--expect-body --rate", "-b -d --check -c"]
 )
 def test_values_of_options_are_no_options(given: str) -> None:
-    assert options_of([given]) == tuple(shlex.split(given))
+    assert given_by([given]) == Given(options=tuple(shlex.split(given)))
+
+
+def test_requests_in_flight_and_the_patience_are_of_the_load() -> None:
+    """They are no words for the request: what a trial waits for depends on them."""
+    found = given_by(["-m POST --pipeline 4", "--timeout=20s -H 'A: --pipeline'"])
+    assert found == Given(
+        options=("-m", "POST", "-H", "A: --pipeline"), in_flight=4, timeout_ns=20 * 10**9
+    )
+    load = replace(LOAD, in_flight=4).cell()
+    assert isinstance(load.load, ClosedLoad)
+    assert (load.load.in_flight, load.title) == (4, "50 connections, 4 in flight on each")
+
+
+@pytest.mark.parametrize(
+    "wrong", ["--pipeline 0", "--pipeline x", "--pipeline", "--timeout 5", "--timeout=0s"]
+)
+def test_what_is_no_load_is_refused(wrong: str) -> None:
+    with pytest.raises(CatalogError, match=f"--wireload: {wrong.split('=')[0].split()[0]}: "):
+        given_by([wrong])
 
 
 @pytest.mark.parametrize(
@@ -102,12 +123,12 @@ def test_values_of_options_are_no_options(given: str) -> None:
     [
         *("-c 5", "-c10", "-c=10", "-d5s", "-n100", "-t4", "-qc10", "-m POST -c10"),
         *("--duration=3s", "--rate 5"),
-        *("--pipeline 4", "--turns 1/2", "--turn=5ms", "--insecure -c10", "--json x", "'"),
+        *("--turns 1/2", "--turn=5ms", "--insecure -c10", "--json x", "'"),
     ],
 )
 def test_options_that_the_duel_sets_itself_are_refused(wrong: str) -> None:
     with pytest.raises(CatalogError, match="--wireload"):
-        options_of([wrong])
+        given_by([wrong])
 
 
 def test_a_range_of_revisions() -> None:
@@ -221,6 +242,32 @@ def test_an_open_loop_is_judged_by_latency_and_cpu() -> None:
         "cpu_per_request_ns",
         "server_rss_bytes",
     }
+    duel = replace(duelled(result), kind="open")
+    (rate,) = (row for row in rows(duel, "B") if row[0] == "requests/s")
+    assert rate[3:] == ("", "set by --rate")
+    assert rate[1] != rate[2] != ""
+    assert "requests/s" not in [line["metric"] for line in document(duel)["lines"]]
+
+
+def test_errors_are_counted_by_side() -> None:
+    cell = cell_of()
+    trials = trials_of(cell, 8, factor=1, noise=0.01, seed=1)
+
+    def wrong(one: TrialRecord, kind: str) -> TrialRecord:
+        return replace(
+            one,
+            status="failed",
+            failure=FailureRecord(kind=kind, phase="load", message="wrong"),
+            load={"requests": {"errors": 1_200}},
+        )
+
+    of_b = [one for one in trials if one.entry == "B"]
+    marked = {of_b[0].trial: "wrong_reply", of_b[1].trial: "bad_status", of_b[2].trial: "crashed"}
+    given = [wrong(one, marked[one.trial]) if one.trial in marked else one for one in trials]
+    duel = duelled(judged(cell, given, level=0.05, band=0.01))
+    assert ("errors", "0", "2,400", "", "") in list(rows(duel, "B"))
+    assert ("failed trials", "0", "3", "", "") in list(rows(duel, "B"))
+    assert document(duel)["errors"] == {"A": 0, "B": 2_400}
 
 
 def test_what_users_wrote_stays_text_in_pages_and_tables() -> None:

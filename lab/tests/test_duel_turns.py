@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from duel_world import LOAD, SIDES
+from wirebench.catalog.studies import ClosedLoad
 from wirebench.duel.measure import TURNS_NS, Duel
-from wirebench.duel.plan import plan_of
+from wirebench.duel.plan import DuelLoad, plan_of
 from wirebench.run.bench import Bench
 from wirebench.store.rundir import RunDirectory
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec
 
 MS = 1_000_000
+BUDGET_NS, TRY_NS = 120_000 * MS, 3_000 * MS
 Answer = Callable[[TrialSpec, int], TrialRecord]
 
 
@@ -50,28 +53,60 @@ class FakeBench:
     def __init__(self, answer: Answer) -> None:
         self.answer = answer
         self.tried: list[int] = []
+        self.now_ns = 0
 
     def run_in_turns(self, specs: Sequence[TrialSpec], *, length_ns: int) -> list[TrialRecord]:
         self.tried.append(length_ns)
+        self.now_ns += TRY_NS
         return [self.answer(spec, length_ns) for spec in specs]
 
 
 def chosen(answer: Answer) -> tuple[int | None, list[int]]:
     """The chosen length, and those that were tried."""
     bench = FakeBench(answer)
-    plan = plan_of(SIDES, LOAD, floor=None, seed=1, budget_ns=1, blocks=None)
-    duel = Duel(
+    duel = duel_on(bench)
+    duel.choose_turns()
+    return duel.turn_ns, bench.tried
+
+
+def duel_on(bench: FakeBench, *, blocks: int | None = None, load: DuelLoad = LOAD) -> Duel:
+    plan = plan_of(SIDES, load, floor=None, seed=1, budget_ns=BUDGET_NS, blocks=blocks)
+    return Duel(
         plan=plan,
         sides=SIDES,
-        load=LOAD,
+        load=load,
         servers={},
         floor=None,
         band=0.01,
         bench=cast("Bench", bench),
         directory=cast("RunDirectory", Path()),
+        clock_ns=lambda: bench.now_ns,
     )
+
+
+def test_a_trial_has_the_load_and_the_patience_that_were_asked_for() -> None:
+    asked: set[tuple[int, int]] = set()
+
+    def answer(spec: TrialSpec, _: int) -> TrialRecord:
+        assert isinstance(spec.load, ClosedLoad)
+        asked.add((spec.load.in_flight, spec.timeout_ns))
+        return record(spec)
+
+    load = replace(LOAD, in_flight=4, timeout_ns=20_000 * MS)
+    duel_on(FakeBench(answer), load=load).choose_turns()
+    assert asked == {(4, 20_000 * MS)}
+
+
+def test_the_search_is_part_of_the_budget() -> None:
+    bench = FakeBench(lambda spec, _: record(spec, failed="hung"))
+    duel = duel_on(bench)
     duel.choose_turns()
-    return duel.turn_ns, bench.tried
+    assert duel.plan.budget_ns == BUDGET_NS - 2 * TRY_NS
+    bench.now_ns = -BUDGET_NS
+    bench.answer = lambda spec, _: record(spec)
+    counted = duel_on(bench, blocks=6)
+    counted.choose_turns()
+    assert counted.plan.budget_ns is None
 
 
 def test_fast_servers_have_the_shortest_turns() -> None:

@@ -56,7 +56,8 @@ Wireload = Annotated[
         metavar="OPTIONS",
         help=(
             "Options of wireload for the request and the reply that is right, such as"
-            " '-m POST -b {} --expect-status 201' or '--requests-file FILE'."
+            " '-m POST -b {} --expect-status 201' or '--requests-file FILE'; of the load"
+            " --pipeline and --timeout."
         ),
         rich_help_panel=LOAD,
     ),
@@ -142,7 +143,12 @@ Build = Annotated[
 ]
 
 Budget = Annotated[
-    str, typer.Option("--budget", help="The time for measuring.", rich_help_panel=RESULT)
+    str,
+    typer.Option(
+        "--budget",
+        help="The time for measuring, with the search for turns.",
+        rich_help_panel=RESULT,
+    ),
 ]
 
 Blocks = Annotated[

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from wirebench import __version__
 from wirebench.catalog import CatalogError
+from wirebench.catalog.studies import REPLY_TIMEOUT_NS, parse_duration
 from wirebench.catalog.units import count_of, rough_duration
 from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, say_warning
@@ -39,15 +40,17 @@ if TYPE_CHECKING:
 OWN_OPTIONS = frozenset(
     {
         *("-c", "--connections", "-d", "--duration", "-n", "--requests", "--each", "--warmup"),
-        *("--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--idle", "--pipeline"),
+        *("--rate", "--rate-steps", "--rate-ramp", "--arrivals", "--idle"),
         *("--ramp-rounds", "--ramp-add", "--ramp-messages", "--ramp-pacing", "--turns", "--turn"),
-        *("-t", "--threads", "--cpu", "--seed", "--watch", "--timeout", "--fail-if"),
+        *("-t", "--threads", "--cpu", "--seed", "--watch", "--fail-if"),
         *("--json", "--csv", "--hdr-log", "--interval", "--no-histogram", "--live", "-q"),
         *("--quiet", "--color", "--print", "--manual", "--completion", "--version", "--help"),
         *("-h", "--engine", "--source", "--correct-omission"),
     }
 )
 """Options of wireload that the duel sets itself, or that make no sense in one."""
+LOAD_OPTIONS = frozenset({"--pipeline", "--timeout"})
+"""Those of the load that may be given: all else of it has an option of the duel."""
 FILE_OPTIONS = frozenset(
     {
         *("--body-file", "--requests-file", "--expect-body-file", "--message-file"),
@@ -65,6 +68,16 @@ VALUE_OPTIONS = FILE_OPTIONS | {
 
 
 @dataclass(frozen=True, kw_only=True)
+class Given:
+    """What ``--wireload`` says."""
+
+    options: tuple[str, ...]
+    """Of the request and the reply that is right."""
+    in_flight: int = 1
+    timeout_ns: int = REPLY_TIMEOUT_NS
+
+
+@dataclass(frozen=True, kw_only=True)
 class DuelRequest:
     """A duel as the command line asks for it, checked."""
 
@@ -77,7 +90,7 @@ class DuelRequest:
     tls: bool
     connections: int
     rate: float | None
-    options: tuple[str, ...]
+    given: Given
     warmup_ns: int
     window_ns: int
     turns: bool
@@ -128,7 +141,6 @@ def request_of(
     out: Path | None,
 ) -> DuelRequest:
     """The options of ``duel_options``. ``CatalogError`` where one is wrong."""
-    from wirebench.catalog.studies import parse_duration
     from wirebench.duel.sides import address_of, check_schemes, environment_of
 
     def duration(option: str, text: str) -> int:
@@ -166,7 +178,7 @@ def request_of(
         tls=tls,
         connections=connections,
         rate=rate,
-        options=options_of(request or ()),
+        given=given_by(request or ()),
         warmup_ns=duration("--warmup", warmup),
         window_ns=duration("--window", window),
         turns=turns and rate is None,
@@ -225,18 +237,24 @@ class Measured:
     """0, or that of an interruption."""
 
 
-def options_of(given: Sequence[str]) -> tuple[str, ...]:
-    """The words of ``--wireload``; files by their full path, since the generator runs elsewhere."""
+def given_by(texts: Sequence[str]) -> Given:
+    """The words of ``--wireload``; files by their full path, since the generator runs elsewhere.
+    ``--pipeline`` and ``--timeout`` are of the load: what watches and judges it needs them, too.
+    """
+
     found: list[str] = []
+    of_load: dict[str, str] = {}
     waiting = ""  # the option whose value is the next word
-    for text in given:
+    for text in texts:
         try:
             words = shlex.split(text)
         except ValueError as error:
             raise CatalogError(f"--wireload: {error}, got {text!r}") from error
         for word in words:
             name, attached = _option_of(word)
-            if waiting:
+            if waiting in LOAD_OPTIONS:
+                of_load[waiting], waiting = word, ""
+            elif waiting:
                 found.append(str(Path(word).resolve()) if waiting in FILE_OPTIONS else word)
                 waiting = ""
             elif name in OWN_OPTIONS:
@@ -244,12 +262,27 @@ def options_of(given: Sequence[str]) -> tuple[str, ...]:
                     f"--wireload: {name}: expected options for the request and its reply; the duel"
                     " sets this one itself"
                 )
+            elif attached is not None and name in LOAD_OPTIONS:
+                of_load[name] = attached
+            elif name in LOAD_OPTIONS:
+                waiting = name
             elif attached is not None and name in FILE_OPTIONS:
                 found.append(f"{name}={Path(attached).resolve()}")
             else:
                 found.append(word)
                 waiting = name if attached is None and name in VALUE_OPTIONS else ""
-    return tuple(found)
+    if waiting in LOAD_OPTIONS:
+        raise CatalogError(f"--wireload: {waiting}: expected a value, got none")
+    pipeline, timeout = of_load.get("--pipeline", "1"), of_load.get("--timeout")
+    if not re.fullmatch(r"[1-9]\d{0,5}", pipeline):
+        raise CatalogError(f"--wireload: --pipeline: expected 1 or more, got {pipeline!r}")
+    try:
+        timeout_ns = REPLY_TIMEOUT_NS if timeout is None else parse_duration(timeout)
+    except ValueError as error:
+        raise CatalogError(f"--wireload: --timeout: {error}, got {timeout!r}") from error
+    if timeout_ns <= 0:
+        raise CatalogError(f"--wireload: --timeout: expected more than 0, got {timeout!r}")
+    return Given(options=tuple(found), in_flight=int(pipeline), timeout_ns=timeout_ns)
 
 
 def _option_of(word: str) -> tuple[str, str | None]:
@@ -319,7 +352,7 @@ def _check_options(request: DuelRequest, sides: Sequence[Side]) -> None:
     done = subprocess.run(
         [
             str(find_generator()),
-            *request.options,
+            *request.given.options,
             "--print",
             "request",
             f"{origin}{request.path}",
@@ -355,6 +388,8 @@ def _measure(
         warmup_ns=request.warmup_ns,
         window_ns=request.window_ns,
         websocket=request.websocket,
+        in_flight=request.given.in_flight,
+        timeout_ns=request.given.timeout_ns,
     )
     floor = _floor(request, catalog, bench, load, out)
     plan = plan_of(
@@ -404,7 +439,7 @@ def _measure(
         if request.turns:
             running.choose_turns()
             out.print(_turns_text(running), highlight=False)
-        with watcher_for(plan, out) as watcher:
+        with watcher_for(running.plan, out) as watcher:
             running.measure(_Known(watcher, running, out, watch))
         status, code = "complete", 0
     except StoppedError:
@@ -457,7 +492,7 @@ def _server(request: DuelRequest, side: Side, catalog: Catalog) -> OwnServer:
     from wirebench.trial.types import OwnServer
 
     return OwnServer(
-        request=GivenRequest(path=request.path, options=request.options),
+        request=GivenRequest(path=request.path, options=request.given.options),
         scheme=request.scheme,
         url=side.url,
         ready_path=request.ready,

@@ -290,8 +290,9 @@ class _Judge:
 
     def watch(self, record: TrialRecord) -> None:
         """No more blocks can change the result of a server that died or answered wrongly."""
-        from wirebench.gate.failures import dead, errors_of
+        from wirebench.gate.failures import dead
         from wirebench.gate.over_duel import BASE, HEAD
+        from wirebench.trial.wrong_replies import errors_of
 
         self._trials.append(record)
         if any(dead(self._trials, base=BASE)) or errors_of(self._trials, HEAD) > self._errors:

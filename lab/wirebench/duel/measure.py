@@ -155,8 +155,15 @@ class Duel:
     def choose_turns(self) -> None:
         """Find the length of turns, by trials that do not count: the shortest after which hardly a
         reply comes when it is another's turn. With servers too slow for any, one server after
-        another is measured.
+        another is measured. The time that it takes is of the budget.
         """
+        began = self.clock_ns()
+        self.turn_ns = self._found_turns()
+        if self.plan.budget_ns is not None:
+            left_ns = self.plan.budget_ns - (self.clock_ns() - began)
+            self.plan = replace(self.plan, budget_ns=max(1, left_ns))
+
+    def _found_turns(self) -> int | None:
         cell = self.cell
         trials = cell.block(1, seed=self.plan.seed)
         asked = cell.cell.load
@@ -174,8 +181,7 @@ class Duel:
             # For a broken server longer turns are no help. What is wrong is said when it is
             # measured.
             if in_time or any(_is_broken(one) for one in tried):
-                self.turn_ns = length_ns
-                return
+                return length_ns
             # A fifth of a turn is for the last replies. Where none came at all, only the longest
             # turns can be enough.
             enough_ns = (
@@ -183,7 +189,7 @@ class Duel:
                 if len(measured) == len(tried)
                 else TURNS_NS[-1]
             )
-        self.turn_ns = None
+        return None
 
     def _spec(self, trial: PlannedTrial, cell: PlannedCell) -> TrialSpec:
         name = trial.entry.contestant
@@ -212,6 +218,7 @@ class Duel:
             port_seed=trial.port_seed,
             load_seed=trial.load_seed,
             seed=self.plan.seed,
+            timeout_ns=self.load.timeout_ns,
             own=self.servers.get(name),
         )
 

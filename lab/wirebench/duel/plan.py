@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad
+from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Cell, ClosedLoad, OpenLoad
 from wirebench.duel.sides import Side
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
@@ -26,6 +26,10 @@ class DuelLoad:
     warmup_ns: int
     window_ns: int
     websocket: bool
+    in_flight: int = 1
+    """Requests on each connection."""
+    timeout_ns: int = REPLY_TIMEOUT_NS
+    """How long a reply may take, beyond the wait that the load itself causes."""
 
     @property
     def workload(self) -> Workload:
@@ -36,12 +40,16 @@ class DuelLoad:
         load: ClosedLoad | OpenLoad
         if self.rate_per_s is None:
             load = ClosedLoad(
-                connections=self.connections, warmup_ns=self.warmup_ns, window_ns=self.window_ns
+                connections=self.connections,
+                in_flight=self.in_flight,
+                warmup_ns=self.warmup_ns,
+                window_ns=self.window_ns,
             )
             title = f"{self.connections} connections"
         else:
             load = OpenLoad(
                 connections=self.connections,
+                in_flight=self.in_flight,
                 arrivals="poisson",
                 rate_per_s=self.rate_per_s,
                 share=None,
@@ -50,6 +58,8 @@ class DuelLoad:
                 window_ns=self.window_ns,
             )
             title = f"{self.rate_per_s:g} requests a second over {self.connections} connections"
+        if self.in_flight > 1:
+            title += f", {self.in_flight} in flight on each"
         return Cell(
             id="load",
             title=title,

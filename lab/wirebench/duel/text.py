@@ -150,14 +150,17 @@ def rows(duel: Duelled, side: str) -> Iterable[tuple[str, ...]]:
             figures.bound_sign(line.bound) + str(line.ratio) if line.ratio is not None else "",
             verdict_text(line),
         )
+    if duel.kind == "open":
+        asked = [_figure(duel, one, "throughput_per_s") for one in (first, side)]
+        yield (_TITLES["throughput_per_s"].format(unit=duel.unit), *asked, "", "set by --rate")
     for name, shares in (
         ("server CPU", [_share(duel, one, "server_share") for one in (first, side)]),
         ("generator CPU", [_share(duel, one, "generator_share") for one in (first, side)]),
     ):
         if any(shares):
             yield (name, *shares, "", "")
-    failed = [duel.result.failed.get(one, 0) for one in (first, side)]
-    yield ("failed trials", *(str(one) for one in failed), "", "")
+    for name, counts in (("failed trials", duel.result.failed), ("errors", duel.result.errors)):
+        yield (name, *(f"{counts.get(one, 0):,}" for one in (first, side)), "", "")
 
 
 def _figure(duel: Duelled, side: str, metric: str) -> str:
@@ -336,6 +339,7 @@ def document(duel: Duelled) -> Mapping[str, Any]:
             for name, found in result.figures.items()
         },
         "failed": dict(result.failed),
+        "errors": dict(result.errors),
         "void": dict(result.voided),
         "cold": dict(result.cold),
     }

@@ -42,6 +42,7 @@ from wirebench.stats.types import (
 from wirebench.stats.verdict import holm, log_edges
 from wirebench.trial.cold import cold_runtimes
 from wirebench.trial.record import TrialRecord
+from wirebench.trial.wrong_replies import errors_of
 
 LEVEL = 0.05
 """The chance of any false difference in a duel between equal servers."""
@@ -98,6 +99,8 @@ class Judged:
     """By side (floor and twin among them) and metric, over the valid trials."""
     bottlenecks: Mapping[str, Bottleneck | None]
     failed: Mapping[str, int]
+    errors: Mapping[str, int]
+    """By side, its second entry included: requests without a right reply."""
     voided: Mapping[str, int]
     twin: tuple[Line, ...]
     """The side that was measured twice against itself: noise."""
@@ -186,6 +189,7 @@ def judged(
         },
         bottlenecks=bottlenecks,
         failed=_count(trials, "failed"),
+        errors={name: errors_of(trials, name) for name in names},
         voided={
             name: sum(one.status == "ok" for one in own)
             - sum(one.block in data.valid[name] for one in own)

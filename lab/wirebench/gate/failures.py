@@ -5,18 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from wirebench.trial.record import FailureRecord, TrialRecord
-
-WRONG_REPLIES = frozenset({"bad_status", "wrong_reply", "closed_early", "nonconformant"})
-"""Failures of a server that is there and answers, but not rightly."""
-
-
-def errors_of(trials: Iterable[TrialRecord], contestant: str) -> int:
-    """Requests of this contestant's that got no right reply, though it was there."""
-    return sum(
-        max(1, _counted(one))
-        for one in trials
-        if one.contestant == contestant and _is_wrong_reply(one)
-    )
+from wirebench.trial.wrong_replies import is_wrong_reply
 
 
 def dead(trials: Iterable[TrialRecord], *, base: str | None = None) -> Iterator[str]:
@@ -29,25 +18,11 @@ def dead(trials: Iterable[TrialRecord], *, base: str | None = None) -> Iterator[
         failure = one.failure
         if one.status != "failed" or failure is None:
             continue
-        if _is_wrong_reply(one) and one.contestant != base:
+        if is_wrong_reply(one) and one.contestant != base:
             continue
         if (one.contestant, failure.kind) not in seen:
             seen.add((one.contestant, failure.kind))
             yield f"{one.contestant}: {failure.message}{_words(failure)}"
-
-
-def _is_wrong_reply(trial: TrialRecord) -> bool:
-    return (
-        trial.status == "failed"
-        and trial.failure is not None
-        and trial.failure.kind in WRONG_REPLIES
-    )
-
-
-def _counted(trial: TrialRecord) -> int:
-    requests = (trial.load or {}).get("requests")
-    errors = requests.get("errors") if isinstance(requests, dict) else None
-    return errors if isinstance(errors, int) else 0
 
 
 def _words(failure: FailureRecord) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from wirebench.catalog.units import count_of
-from wirebench.gate.failures import dead, errors_of
+from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
 from wirebench.gate.thresholds import Threshold
 from wirebench.gate.types import Found, Row
@@ -22,6 +22,7 @@ from wirebench.stats.summary import summarise
 from wirebench.stats.twin import twin_noise
 from wirebench.trial.cold import cold_notes, cold_runtimes
 from wirebench.trial.record import TrialRecord
+from wirebench.trial.wrong_replies import errors_of
 
 BASE, HEAD = "A", "B"
 LEAST_NOISE = 0.001

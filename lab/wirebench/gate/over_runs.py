@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from wirebench.gate.failures import dead, errors_of
+from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
 from wirebench.gate.over_duel import LEAST_NOISE
 from wirebench.gate.thresholds import Threshold
@@ -21,6 +21,7 @@ from wirebench.stats.two_runs import Shift
 from wirebench.stats.types import HistoryRecord
 from wirebench.store.rundir import StoredRun
 from wirebench.trial.record import TrialRecord
+from wirebench.trial.wrong_replies import errors_of
 
 LEVEL = 0.05
 SPEED = (
