@@ -361,6 +361,40 @@ def test_maven_s_tree_is_read_by_its_indentation() -> None:
     assert sum(one.direct for one in found) == 3
 
 
+@pytest.mark.parametrize(
+    ("tree", "jars"),
+    [
+        ("wirebench:contestant:jar:1\n", 0),
+        (TREE, None),  # then a missing folder of archives is a fault
+    ],
+)
+def test_what_needs_no_archive_ships_none(tmp_path: Path, tree: str, jars: int | None) -> None:
+    def ask(argv: Sequence[str]) -> str:
+        (out,) = (word for word in argv if word.startswith("-DoutputFile="))
+        Path(out.partition("=")[2]).write_text(tree)
+        return ""
+
+    (tmp_path / "classes").mkdir()
+    (tmp_path / "classes" / "Client.class").write_bytes(b"12345")
+    site = Site(
+        contestant=contestant("some", tmp_path),
+        root=tmp_path,
+        build=tmp_path,
+        cache=tmp_path,
+        command=("java",),
+        ask=ask,
+    )
+    maven.read(site)
+    if jars is None:
+        with pytest.raises(FootprintError, match="folders lib and classes"):
+            maven.pieces(site)
+    else:
+        assert [(one.name, one.bytes) for one in maven.pieces(site)] == [
+            ("jars", jars),
+            ("classes", 5),
+        ]
+
+
 def test_maven_s_archives_of_one_name_are_told_apart_by_their_classifier(tmp_path: Path) -> None:
     epoll = "io.netty:netty-transport-native-epoll"
     tree = f"a:b:jar:1\n+- {epoll}:jar:4.2.1:compile\n\\- {epoll}:jar:linux-x86_64:4.2.1:runtime\n"

@@ -18,7 +18,7 @@ _LINE = re.compile(r"^((?:[|+\\ ][- ] ?)*)([^:\s]+):([^:]+):([^:]+):(?:([^:]+):)
 
 
 def read(site: Site) -> Bill:
-    out = site.cache / "maven-tree.txt"
+    out = _tree(site)
     out.unlink(missing_ok=True)
     pom = site.contestant.folder / "pom.xml"
     asked = ["mvn", "--batch-mode", "--quiet", "--file", str(pom), f"-DbuildFolder={site.build}"]
@@ -35,8 +35,16 @@ def offline(_site: Site) -> Mapping[str, str]:
     return {}
 
 
+def _tree(site: Site) -> Path:
+    """Of the contestant that was read last."""
+    return site.cache / "maven-tree.txt"
+
+
 def pieces(site: Site) -> tuple[Piece, ...]:
     jars = size_of(site.build / "lib")
+    tree = _tree(site)
+    if jars is None and tree.is_file() and not packages_of(tree.read_text("utf-8")):
+        jars = 0  # Maven makes no folder for no archives
     classes = size_of(site.build / "classes")
     if jars is None or classes is None:
         raise FootprintError(f"{site.build}: expected the folders lib and classes, got them not")
