@@ -1,7 +1,8 @@
-// `rest` with CivetWeb: a handler for each pattern of paths, as in its examples. CivetWeb itself
-// answers 404 where none matches. Its workers serve one connection each.
+// `http.hello` and `rest` with CivetWeb: a handler for each pattern of paths, as in its examples.
+// CivetWeb itself answers 404 where none matches. Its workers serve one connection each.
+#include "is_json.h"
+
 #include <civetweb.h>
-#include <cjson/cJSON.h>
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 
 enum { max_body_bytes = 16 * 1024 * 1024 };
 
+// How many kept connections are served at a time. More take seconds to start.
+static const char workers_of_hello[] = "4000";
 static const char prefix[] = "Sending response: ";
 enum { prefix_size = sizeof prefix - 1 };
 
@@ -45,23 +48,22 @@ static int is_method(struct mg_connection *connection, const char *method) {
     return strcmp(mg_get_request_info(connection)->request_method, method) == 0;
 }
 
-// The prefix, the whole body, and a zero behind it; NULL if it is too large.
+// The prefix and the whole body; NULL if it is too large.
 static char *read_body(struct mg_connection *connection, size_t *size) {
     size_t capacity = 4096;
     char *text = malloc(capacity);
     if (text != NULL) memcpy(text, prefix, prefix_size);
     *size = prefix_size;
     while (text != NULL) {
-        const int got = mg_read(connection, text + *size, capacity - *size - 1);
+        const int got = mg_read(connection, text + *size, capacity - *size);
         if (got <= 0) break;
         *size += (size_t)got;
-        if (*size + 1 < capacity) continue;
+        if (*size < capacity) continue;
         capacity *= 2;
         char *larger = capacity <= max_body_bytes ? realloc(text, capacity) : NULL;
         if (larger == NULL) free(text);
         text = larger;
     }
-    if (text != NULL) text[*size] = '\0';
     return text;
 }
 
@@ -70,12 +72,10 @@ static int on_test(struct mg_connection *connection, void *delay_us) {
     size_t size;
     char *text = read_body(connection, &size);
     if (text == NULL) return reply_text(connection, 413, "too large");
-    cJSON *json = cJSON_ParseWithLengthOpts(text + prefix_size, size - prefix_size + 1, NULL, 1);
     int status;
-    if (json == NULL) {
+    if (!is_json(text + prefix_size, size - prefix_size)) {
         status = reply_text(connection, 400, "expected JSON");
     } else {
-        cJSON_Delete(json);
         if (*(useconds_t *)delay_us != 0) usleep(*(useconds_t *)delay_us);
         status = reply(connection, 200, text, size);
     }
@@ -83,10 +83,9 @@ static int on_test(struct mg_connection *connection, void *delay_us) {
     return status;
 }
 
-static int on_status(struct mg_connection *connection, void *unused) {
-    (void)unused;
+static int on_text(struct mg_connection *connection, void *text) {
     if (!is_method(connection, "GET")) return not_allowed(connection, "GET");
-    return reply_text(connection, 200, "OK");
+    return reply_text(connection, 200, text);
 }
 
 static int on_label(struct mg_connection *connection, void *unused) {
@@ -99,13 +98,14 @@ static int on_label(struct mg_connection *connection, void *unused) {
 }
 
 int main(void) {
+    const int is_rest = strcmp(variable("WIREBENCH_WORKLOAD", "rest"), "rest") == 0;
     char address[256];
     snprintf(address, sizeof address, "%s:%s", variable("WIREBENCH_HOST", "127.0.0.1"),
              variable("WIREBENCH_PORT", "8080"));
     const char *options[] = {"listening_ports",
                              address,
                              "num_threads",
-                             variable("WIREBENCH_THREADS", "1"),
+                             is_rest ? variable("WIREBENCH_THREADS", "1") : workers_of_hello,
                              "listen_backlog",
                              "4096",
                              "connection_queue",
@@ -126,8 +126,13 @@ int main(void) {
         return 1;
     }
     // $: the end of the path, else what is below matches too; *: anything but a slash.
-    mg_set_request_handler(context, "/test$", on_test, &delay_us);
-    mg_set_request_handler(context, "/test/status$", on_status, NULL);
-    mg_set_request_handler(context, "/test/labels/*$", on_label, NULL);
+    if (is_rest) {
+        mg_set_request_handler(context, "/test$", on_test, &delay_us);
+        mg_set_request_handler(context, "/test/status$", on_text, "OK");
+        mg_set_request_handler(context, "/test/labels/*$", on_label, NULL);
+    } else {
+        mg_set_request_handler(context, "/route_01$", on_text, "hello from route_01");
+        mg_set_request_handler(context, "/route_02$", on_text, "hello from route_02");
+    }
     for (;;) pause();
 }
