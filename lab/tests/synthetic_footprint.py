@@ -19,6 +19,7 @@ def footprint(name: str = "cpp/mine", **more: Any) -> Footprint:
         "version": "1.0",
         "licence": "MIT",
         "key": "k",
+        "role": "server",
         "measured_unix_ns": 1,
         "host_id": "h",
         "jobs": 2,

@@ -130,7 +130,7 @@ def test_markdown_has_a_line_for_each() -> None:
     lines = list(markdown(found, columns_of(found), TODAY))
     assert len(lines) == 4
     assert len({line.count("|") for line in lines}) == 1
-    assert lines[2].startswith("| c/a | 1.0 | 1 + 1 | 1.95 KiB |")
+    assert lines[2].startswith("| c/a | server | 1.0 | 1 + 1 | 1.95 KiB |")
 
 
 # --- advisories -----------------------------------------------------------------------------------
@@ -362,7 +362,13 @@ def test_a_clean_build_uses_no_cache_and_a_changed_copy(
     before = content_digest(one.folder)
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
     timed = time_builds(
-        one, root, jobs=2, offline={"PIP_NO_INDEX": "1"}, compiled=(".c",), folder=tmp_path / "f"
+        one,
+        root,
+        role="server",
+        jobs=2,
+        offline={"PIP_NO_INDEX": "1"},
+        compiled=(".c",),
+        folder=tmp_path / "f",
     )
     assert timed.touched == "large.c"
     assert timed.clean.wall_ns > 0
@@ -380,7 +386,13 @@ def test_a_clean_build_uses_no_cache_and_a_changed_copy(
 def test_what_is_not_compiled_is_not_built_again(tmp_path: Path) -> None:
     root = project(tmp_path, ["true"])
     timed = time_builds(
-        contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f"
+        contestant(root),
+        root,
+        role="server",
+        jobs=1,
+        offline={},
+        compiled=(),
+        folder=tmp_path / "f",
     )
     assert timed.again is None
     assert timed.not_again == "nothing is compiled"
@@ -390,7 +402,13 @@ def test_a_second_build_that_fails_keeps_the_time_of_the_first(tmp_path: Path) -
     script = "echo built again >&2; test ! -e mark && touch mark"
     root = project(tmp_path, ["sh", "-c", script])
     timed = time_builds(
-        contestant(root), root, jobs=1, offline={}, compiled=(".c",), folder=tmp_path / "f"
+        contestant(root),
+        root,
+        role="server",
+        jobs=1,
+        offline={},
+        compiled=(".c",),
+        folder=tmp_path / "f",
     )
     assert timed.clean.wall_ns > 0
     assert timed.again is None
@@ -401,13 +419,29 @@ def test_a_second_build_that_fails_keeps_the_time_of_the_first(tmp_path: Path) -
 def test_a_build_that_fails_says_what_it_printed_last(tmp_path: Path) -> None:
     root = project(tmp_path, ["sh", "-c", "echo no such crate; exit 3"])
     with pytest.raises(FootprintError, match="failed in sh: no such crate"):
-        time_builds(contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f")
+        time_builds(
+            contestant(root),
+            root,
+            role="server",
+            jobs=1,
+            offline={},
+            compiled=(),
+            folder=tmp_path / "f",
+        )
 
 
 def test_without_steps_nothing_is_built(tmp_path: Path) -> None:
     root = project(tmp_path)
     with pytest.raises(FootprintError, match="nothing is built"):
-        time_builds(contestant(root), root, jobs=1, offline={}, compiled=(), folder=tmp_path / "f")
+        time_builds(
+            contestant(root),
+            root,
+            role="server",
+            jobs=1,
+            offline={},
+            compiled=(),
+            folder=tmp_path / "f",
+        )
 
 
 # --- records and the command ----------------------------------------------------------------------
@@ -418,11 +452,11 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
     found = audit([package("ws", ecosystem="npm", version="8.1.0")], index, snapshot="2026-05-01")
     one = footprint(audit=found, unknown={"idle_bytes": "x"}, released=None)
     records.write(tmp_path, one)
-    assert records.read(tmp_path, "cpp/mine") == one
-    assert records.read_all(tmp_path) == {"cpp/mine": one}
-    assert records.read(tmp_path, "cpp/other") is None
-    records.path_of(tmp_path, "cpp/mine").write_text('{"contestant": "cpp/mine"}')
-    assert records.read_all(tmp_path) == {}
+    assert records.read(tmp_path, "cpp/mine", "server") == one
+    assert records.read_all(tmp_path, "server") == {"cpp/mine": one}
+    assert records.read(tmp_path, "cpp/other", "server") is None
+    records.path_of(tmp_path, "cpp/mine", "server").write_text('{"contestant": "cpp/mine"}')
+    assert records.read_all(tmp_path, "server") == {}
 
 
 @pytest.fixture
@@ -448,25 +482,106 @@ def test_the_command_measures_keeps_and_shows(
     if Path(f"/proc/{os.getpid()}/smaps_rollup").exists():
         assert one["idle_bytes"] > 2**20
 
-    kept = records.read(tiny / "results", "tiny/mine")
+    kept = records.read(tiny / "results", "tiny/mine", "server")
     assert kept is not None
     markdown_file = tmp_path / "table.md"
     arguments = ["footprint", "--markdown", str(markdown_file), "--sort", "idle"]
     assert run_app(arguments) == EXIT_OK
-    assert records.read(tiny / "results", "tiny/mine") == kept, "nothing was measured again"
-    assert "| tiny/mine | 1.0 |" in markdown_file.read_text()
+    assert records.read(tiny / "results", "tiny/mine", "server") == kept, (
+        "nothing was measured again"
+    )
+    assert "| tiny/mine | server | 1.0 |" in markdown_file.read_text()
     (tiny / "contestants/tiny/mine/small.c").write_text("changed")
     assert run_app(["footprint"]) == EXIT_OK
-    again = records.read(tiny / "results", "tiny/mine")
+    again = records.read(tiny / "results", "tiny/mine", "server")
     assert again is not None
     assert again.key != kept.key
+
+
+BOTH = """
+library = "mine"
+version = "1.0"
+license = "MIT"
+homepage = "https://example.org"
+tier = "idiomatic"
+serves = ["http.hello"]
+calls = ["http"]
+
+[build]
+steps = [["sh", "-c", "echo built {target} >> $NOTE"]]
+
+[run]
+server = ["python3", "-B", "{source}/server.py"]
+client = ["python3", "-B", "{source}/client.py"]
+"""
+
+
+def test_a_clean_build_is_of_one_role(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root, note = project(tmp_path), tmp_path / "note"
+    (root / "contestants/tiny/mine/manifest.toml").write_text(BOTH)
+    monkeypatch.setenv("NOTE", str(note))
+    for role in ("server", "client"):
+        time_builds(
+            contestant(root),
+            root,
+            role=role,
+            jobs=1,
+            offline={},
+            compiled=(),
+            folder=tmp_path / "f",
+        )
+    assert note.read_text().splitlines() == ["built server", "built client"]
+
+
+def test_one_with_both_roles_is_measured_in_each(
+    tiny: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tiny / "contestants/tiny/mine/manifest.toml").write_text(BOTH)
+    monkeypatch.setenv("NOTE", str(tmp_path / "note"))
+    assert run_app(["footprint"]) == EXIT_OK
+    server = records.read(tiny / "results", "tiny/mine", "server")
+    assert server is not None
+    assert server.first_reply_ns is not None
+    assert records.read(tiny / "results", "tiny/mine", "client") is None
+    assert "tiny/mine  server" in capsys.readouterr().out
+    assert run_app(["footprint", "--role", "client"]) == EXIT_OK
+    client = records.read(tiny / "results", "tiny/mine", "client")
+    assert client is not None
+    assert client.role == "client"
+    assert client.first_reply_ns is None
+    assert "there is no cpp/floor" in client.unknown["first_reply_ns"], "it was called as a client"
+    assert records.read(tiny / "results", "tiny/mine", "server") == server
+    assert records.read_all(tiny / "results", "client") == {"tiny/mine": client}
+    assert records.read_all(tiny / "results", "server") == {"tiny/mine": server}
+
+
+def test_one_without_the_role_is_not_measured(
+    tiny: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["footprint", "tiny/mine", "--role", "client"]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert "tiny/mine: it is no client" in said
+    assert "--role client: none of the contestants is one" in said
+
+
+def test_the_other_roles_footprint_stands_in(tmp_path: Path) -> None:
+    one = footprint(role="client")
+    records.write(tmp_path, one)
+    assert records.read_either(tmp_path, "cpp/mine", "server") == one
+    both = footprint()
+    records.write(tmp_path, both)
+    assert records.read_either(tmp_path, "cpp/mine", "server") == both
+    assert records.read_either(tmp_path, "cpp/mine", "client") == one
 
 
 def test_a_snapshot_is_kept_with_the_footprint_and_its_date_printed(
     tiny: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_app(["footprint"]) == EXIT_OK
-    kept = records.read(tiny / "results", "tiny/mine")
+    kept = records.read(tiny / "results", "tiny/mine", "server")
     assert kept is not None
     ws = package("ws", ecosystem="npm", version="8.1.0", direct=True)
     records.write(tiny / "results", replace(kept, packages=(ws,), unknown={}))

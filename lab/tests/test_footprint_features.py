@@ -257,14 +257,14 @@ SPOKEN = (Spoken(feature="TLS", has=True, probed=False),)
 def test_a_footprint_keeps_them(tmp_path: Path) -> None:
     one = footprint(using=USED, features=SPOKEN)
     records.write(tmp_path, one)
-    assert records.read(tmp_path, one.contestant) == one
+    assert records.read(tmp_path, one.contestant, "server") == one
     assert used(one) == ("yes", "a.hpp, b.hpp", "nothing", "C++17")
     # One of before is measured again.
-    path = records.path_of(tmp_path, one.contestant)
+    path = records.path_of(tmp_path, one.contestant, "server")
     document = json.loads(path.read_text())
     del document["features"]
     path.write_text(json.dumps(document))
-    assert records.read(tmp_path, one.contestant) is None
+    assert records.read(tmp_path, one.contestant, "server") is None
 
 
 def test_the_reports_tables_have_the_articles_scores_as_the_articles() -> None:

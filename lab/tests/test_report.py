@@ -345,13 +345,14 @@ def test_footprints_of_what_was_measured_are_shown_and_kept_with_the_run(tmp_pat
         stored = read_run(path)
         view = page_view(stored, analyse_run(stored))
         (row,) = view.footprints.rows
-        assert (row.contestant, row.version) == ("rust/axum", versions["rust/axum"])
+        assert row.contestant == "rust/axum"
+        assert row.version == f"{versions['rust/axum']}, as a server"
         assert FootprintField(text="3.91 KiB", value=4000.0) in row.fields
         assert FootprintField(text="not known", value=None) in row.fields
         assert "go/net-http" in view.footprints.missing
         assert view.footprints.command.startswith("wirebench footprint ")
         # What is kept with the run stays.
-        records.path_of(tmp_path, "rust/axum").unlink(missing_ok=True)
+        records.path_of(tmp_path, "rust/axum", "server").unlink(missing_ok=True)
 
 
 def test_rest_has_a_table_of_its_frameworks(tmp_path: Path) -> None:

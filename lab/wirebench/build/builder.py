@@ -78,7 +78,7 @@ def build(
     folder = (
         builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
     )
-    target = _target(contestant, roles)
+    target = target_of(contestant, roles)
     if _holds(folder, target):
         return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
     began = time.monotonic()
@@ -114,7 +114,7 @@ def build(
     return BuildResult(contestant=contestant, status="ok", folder=folder, seconds=seconds)
 
 
-def _target(contestant: Contestant, roles: Collection[Role] | None) -> str:
+def target_of(contestant: Contestant, roles: Collection[Role] | None) -> str:
     """``ALL``, or the only role that is to be built."""
     by_role = any("{target}" in word for step in contestant.build_steps for word in step)
     if roles is None or not by_role or contestant.roles <= set(roles):

@@ -217,6 +217,7 @@ def decide(
     known = read_known(
         folder,
         wanted=lambda role, cell: is_wanted(looked, role, cell),
+        role=question.role,
         host_id=host,
         reading=lambda run: said.print(f"reading {run}", highlight=False),
     )

@@ -6,7 +6,7 @@ import datetime
 import json
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, get_args
 
 import typer
 from rich.measure import Measurement
@@ -14,6 +14,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError, Contestant
+from wirebench.catalog.model import Role
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
@@ -71,6 +72,15 @@ def footprint(
             ),
         ),
     ] = None,
+    role: Annotated[
+        str | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="server or client: what of one with both roles is built, ships and starts."
+            " Default: the server, where there is one.",
+        ),
+    ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Measure again what is known already.")
     ] = False,
@@ -89,12 +99,15 @@ def footprint(
     measured is kept in results/footprint until sources, tools or system packages change, for
     'decide' and reports too. Exit code 1: one could not be built.
     """
+    from wirebench.footprint.measure import usual_role
     from wirebench.footprint.model import FootprintError
     from wirebench.footprint.osv import read_snapshot
     from wirebench.footprint.table import SORTS
 
     if sort not in SORTS:
         raise CatalogError(f"--sort: expected one of {', '.join(SORTS)}, got {sort!r}")
+    if role not in (None, *get_args(Role)):
+        raise CatalogError(f"--role: expected {' or '.join(get_args(Role))}, got {role!r}")
     check_output("--json", json_file)
     check_output("--markdown", markdown_file)
     if osv is not None and not osv.is_dir():
@@ -104,7 +117,16 @@ def footprint(
     except FootprintError as error:
         raise CatalogError(f"--osv: {error}") from error
     catalog = open_catalog()
-    chosen = [one for one in catalog.select(selectors or ()) if one.disabled is None]
+    chosen = [
+        (one, as_)
+        for one in catalog.select(selectors or ())
+        if one.disabled is None and (as_ := role or usual_role(one)) in one.roles
+    ]
+    for one in catalog.select(selectors) if selectors and role is not None else ():
+        if role not in one.roles:
+            say_warning(f"{one.identity}: it is no {role}")
+    if role is not None and not chosen:
+        raise CatalogError(f"--role {role}: none of the contestants is one")
     found, missing = _measured(catalog, chosen, jobs=default_jobs(jobs), again=again)
     found = _audited(catalog.root / RESULTS, found, entries)
     _show(catalog, found, sort, packages=packages, features=features)
@@ -119,7 +141,7 @@ def footprint(
 
 
 def _measured(
-    catalog: Catalog, chosen: Sequence[Contestant], *, jobs: int, again: bool
+    catalog: Catalog, chosen: Sequence[tuple[Contestant, Role]], *, jobs: int, again: bool
 ) -> tuple[list[Footprint], list[tuple[Contestant, str]]]:
     from wirebench.build import build
     from wirebench.build.cache import build_key
@@ -130,32 +152,33 @@ def _measured(
     from wirebench.process.supervise import Supervisor
 
     results = catalog.root / RESULTS
-    present = presences(chosen)
+    present = presences([one for one, _ in chosen])
     found: list[Footprint] = []
     missing: list[tuple[Contestant, str]] = []
     said = error_console()
     with interruptible(), said.status("") as status:
         waiting = []
-        for one in chosen:
-            kept = records.read(results, one.identity)
+        for one, role in chosen:
+            kept = records.read(results, one.identity, role)
             complete = present[one.identity].complete
             key = build_key(one, catalog.root, present[one.identity]) if complete else ""
             if kept is not None and kept.key == key and not again:
                 found.append(kept)
             else:
-                waiting.append((one, key))
+                waiting.append((one, role, key))
         if not waiting:
             return found, missing
         host_id = capture().host_id
         with Supervisor() as supervisor:
-            for one, key in waiting:
+            for one, role, key in waiting:
                 status.update(f"{one.identity}: building")
-                built = build(one, catalog.root, jobs=jobs)
+                built = build(one, catalog.root, jobs=jobs, roles=[role])
                 if built.folder is None:
                     missing.append((one, built.message))
                     continue
                 result = measure(
                     one,
+                    role,
                     root=catalog.root,
                     build=built.folder,
                     key=key,
@@ -182,7 +205,7 @@ def _server_of_clients(catalog: Catalog, jobs: int) -> Program:
     server = catalog.contestants.get(_SERVER_OF_CLIENTS)
     if server is None:
         raise FootprintError(f"clients are called by no server: there is no {_SERVER_OF_CLIENTS}")
-    built = build(server, catalog.root, jobs=jobs)
+    built = build(server, catalog.root, jobs=jobs, roles=["server"])
     if built.folder is None:
         raise FootprintError(f"{_SERVER_OF_CLIENTS}, which clients call: {built.message}")
     argv = tuple(resolve_command(server, built.folder, "server"))
@@ -272,12 +295,14 @@ def _table(found: Sequence[Footprint], columns: Sequence[Column], today: datetim
 
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     table.add_column("contestant", overflow="fold")
+    table.add_column("as")
     for column in columns:
         table.add_column(column.title, justify="right")
     for one in found:
         texts = [field(one, column, today) for column in columns]
         table.add_row(
             Text(one.contestant),
+            Text(one.role),
             *(Text(text, style="dim" if text == NOT_KNOWN else "") for text in texts),
         )
     return table

@@ -84,13 +84,14 @@ def read_known(
     results: Path,
     *,
     wanted: Wanted,
+    role: Role = "server",
     host_id: str | None = None,
     reading: Callable[[str], None] = lambda _run: None,
 ) -> Known:
     """The wanted cells of one host: by default that of the newest complete run.
 
-    ``reading`` is told each run that is analysed, which takes a second or so. Runs that cannot be
-    read are passed over.
+    ``role``: whose footprints count where a contestant has both. ``reading`` is told each run that
+    is analysed, which takes a second or so. Runs that cannot be read are passed over.
     """
     cells: dict[tuple[str, str], list[Measured]] = {}
     facts: dict[str, Facts] = {}
@@ -116,7 +117,7 @@ def read_known(
         cells=tuple(replace(first, older=tuple(older)) for first, *older in cells.values()),
         facts=facts,
         probes=probes,
-        footprints=read_footprints(results),
+        footprints=read_footprints(results, role),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from wirebench.catalog.model import Scheme, Workload
+from wirebench.catalog.model import Role, Scheme, Workload
 
 By = Literal["throughput", "cpu", "p99", "memory"]
 State = Literal["holds", "borderline", "fails", "unknown"]
@@ -50,6 +50,10 @@ class Question:
     """A server must speak TLS."""
     by: By | None = None
     """The order of the answer; None: by throughput, for a client by round trip."""
+
+    @property
+    def role(self) -> Role:
+        return "server" if self.calls is None else "client"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import BinaryIO
 
-from wirebench.build.builder import STEP_TIMEOUT_S, build_environment, fill
+from wirebench.build.builder import STEP_TIMEOUT_S, build_environment, fill, target_of
 from wirebench.build.supervise import StepTimeoutError, run_step
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import Contestant, Role
 from wirebench.footprint.model import FootprintError
 
 _CACHES = re.compile(r"CMAKE_\w+_COMPILER_LAUNCHER|RUSTC(_WORKSPACE)?_WRAPPER|CCACHE_.*|SCCACHE_.*")
@@ -41,12 +41,14 @@ def time_builds(
     contestant: Contestant,
     root: Path,
     *,
+    role: Role,
     jobs: int,
     offline: Mapping[str, str],
     compiled: Sequence[str],
     folder: Path,
 ) -> Timed:
-    """Build a copy of the contestant in a new folder below ``folder``, which is removed.
+    """Build a copy of the contestant in a new folder below ``folder``, which is removed. Of one
+    with both roles, only ``role`` is built, where its steps can.
 
     Nothing is downloaded, and no compiler cache helps. Errors: ``FootprintError``.
     """
@@ -65,7 +67,10 @@ def time_builds(
         copy = replace(contestant, folder=source)
         build = Path(scratch) / "build"
         build.mkdir()
-        steps = [fill(step, copy, build, root, jobs=jobs) for step in copy.build_steps]
+        target = target_of(copy, [role])
+        steps = [
+            fill(step, copy, build, root, jobs=jobs, target=target) for step in copy.build_steps
+        ]
         with (Path(scratch) / "log").open("w+b") as log:
             clean = _timed(steps, build, environment, log)
             touched = _largest(source, compiled)

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wirebench.build.builder import build_environment, resolve_command
-from wirebench.catalog.model import Contestant
+from wirebench.catalog.model import Contestant, Role
 from wirebench.footprint import cargo, debian, go, maven, npm, pip
 from wirebench.footprint.building import Timed, time_builds
 from wirebench.footprint.features import features_of, http_workload
@@ -78,8 +78,14 @@ def asker(root: Path) -> Ask:
     return ask
 
 
+def usual_role(contestant: Contestant) -> Role:
+    """The role that is measured unless another is asked for."""
+    return "server" if contestant.serves else "client"
+
+
 def measure(
     contestant: Contestant,
+    role: Role,
     *,
     root: Path,
     build: Path,
@@ -90,9 +96,10 @@ def measure(
     client_server: Callable[[], Program],
     doing: Callable[[str], None] = lambda _text: None,
 ) -> Footprint:
-    """``build``: its build folder. ``client_server`` gives the server that clients call."""
-    role = "server" if contestant.serves else "client"
-    command = tuple(resolve_command(contestant, build, "server" if contestant.serves else "client"))
+    """``role``: one that the contestant has. ``build``: its build folder. ``client_server`` gives
+    the server that clients call.
+    """
+    command = tuple(resolve_command(contestant, build, role))
     cache = root / CACHE
     cache.mkdir(parents=True, exist_ok=True)
     site = Site(
@@ -131,6 +138,7 @@ def measure(
             timed = time_builds(
                 contestant,
                 root,
+                role=role,
                 jobs=jobs,
                 offline=manager.offline(site),
                 compiled=manager.compiled,
@@ -146,7 +154,7 @@ def measure(
             else start_of_client(contestant, program, client_server(), supervisor)
         )
     features: tuple[Spoken, ...] = ()
-    if http_workload(contestant) is not None:
+    if role == "server" and http_workload(contestant) is not None:
         doing("asking what it speaks")
         with part("features"):
             features = features_of(contestant, program, supervisor)
@@ -163,6 +171,7 @@ def measure(
         unknown |= dict.fromkeys(("rebuild_wall_ns", "rebuild_cpu_ns"), timed.not_again)
     return _footprint(
         contestant,
+        role,
         bill,
         timed,
         pieces,
@@ -178,6 +187,7 @@ def measure(
 
 def _footprint(
     contestant: Contestant,
+    role: Role,
     bill: Bill,
     timed: Timed | None,
     pieces: tuple[Piece, ...],
@@ -200,6 +210,7 @@ def _footprint(
         version=contestant.version,
         licence=contestant.license,
         key=key,
+        role=role,
         measured_unix_ns=time.time_ns(),
         host_id=host_id,
         jobs=jobs,

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, Protocol
 
-from wirebench.catalog.model import Contestant, Feature
+from wirebench.catalog.model import Contestant, Feature, Role
 
 Part = Literal["library", "json", "baseline"]
 """Whose cost a package is: the library's, that of the JSON library of the workloads alone, or
@@ -110,6 +110,8 @@ class Footprint:
     licence: str
     key: str
     """Of the build: it changes with sources, tools and system packages."""
+    role: Role
+    """What was built, shipped and started; its packages are those of both."""
     measured_unix_ns: int
     host_id: str
     jobs: int

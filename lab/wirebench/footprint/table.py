@@ -137,14 +137,15 @@ COLUMNS: tuple[Column, ...] = (*DEPENDING, *BUILDING, KNOWN_TO_BE_VULNERABLE)
 SORTS = ("contestant", *(one.id for one in COLUMNS))
 
 HOW = (
-    "Packages: direct + brought by those. Bytes are the package manager's own figures. Build: from"
-    " nothing with all downloaded and no compiler cache, as the contestant is written; for Node.js,"
-    " Bun and Python the installation. Rebuild: after a change to the largest source file. Ships:"
-    " the stripped program with its shared libraries, or packages and own files. Start: until the"
-    " end of the first reply, for a client its whole run of one operation. Idle:"
-    " proportional set size after it. Times depend on what else the machine does."
-    " Not counted: the language's runtime and compiler,"
-    " what every Debian system has, and packages that only the JSON library of the workloads needs."
+    "As: the role that was built, that ships and that was started. Packages: direct + brought"
+    " by those. Bytes are the package manager's own figures. Build: from nothing with all"
+    " downloaded and no compiler cache, as the contestant is written; for Node.js, Bun and"
+    " Python the installation. Rebuild: after a change to the largest source file. Ships: the"
+    " stripped program with its shared libraries, or packages and own files. Start: until the"
+    " end of the first reply, for a client its whole run of one operation. Idle: proportional"
+    " set size after it. Times depend on what else the machine does. Not counted: the"
+    " language's runtime and compiler, what every Debian system has, and packages that only"
+    " the JSON library of the workloads needs."
 )
 
 
@@ -238,8 +239,8 @@ def warnings(one: Footprint) -> Iterator[str]:
 def markdown(
     found: Sequence[Footprint], columns: Sequence[Column], today: datetime.date
 ) -> Iterator[str]:
-    yield f"| contestant | version | {' | '.join(one.title for one in columns)} |"
-    yield f"|---|---|{'---:|' * len(columns)}"
+    yield f"| contestant | as | version | {' | '.join(one.title for one in columns)} |"
+    yield f"|---|---|---|{'---:|' * len(columns)}"
     for one in found:
         fields = " | ".join(field(one, column, today) for column in columns)
-        yield f"| {one.contestant} | {one.version} | {fields} |"
+        yield f"| {one.contestant} | {one.role} | {one.version} | {fields} |"

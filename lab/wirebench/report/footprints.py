@@ -30,10 +30,20 @@ _STORED = TypeAdapter(dict[str, Footprint])
 
 
 def footprints_of(run: StoredRun, facts: Mapping[str, Facts]) -> Mapping[str, Footprint]:
-    """By contestant: those of the versions that the run measured."""
+    """By contestant: those of the versions that the run measured, of its role there if known."""
+    served = {
+        entry.contestant
+        for cell in (run.plan.cells if run.plan is not None else ())
+        if cell.role == "server"
+        for entry in cell.entries
+    }
 
     def find(known: Container[str]) -> Mapping[str, Footprint]:
-        kept = (records.read(run.path.parent, name) for name in facts if name not in known)
+        kept = (
+            records.read_either(run.path.parent, name, "server" if name in served else "client")
+            for name in facts
+            if name not in known
+        )
         return {
             one.contestant: one
             for one in kept
@@ -56,7 +66,7 @@ def footprints_view(
         rows=tuple(
             FootprintRow(
                 contestant=one.contestant,
-                version=one.version,
+                version=f"{one.version}, as a {one.role}",
                 fields=tuple(
                     FootprintField(text=field(one, column, day), value=column.value(one, day))
                     for column in columns

@@ -216,7 +216,7 @@ class Pages:
                     self._results, wanted=lambda role, cell: is_wanted(question, role, cell)
                 )
             # Measured at any time, and quick to read.
-            return replace(self._answers[key], footprints=read_all(self._results))
+            return replace(self._answers[key], footprints=read_all(self._results, question.role))
 
     def _render(self, name: str, **values: Any) -> str:
         return self._environment.get_template(f"{name}.html.j2").render(values)
