@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
+from synthetic_run import World, make_plan, make_trials
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.published import Artefact, published_of
@@ -26,7 +27,8 @@ from wirebench.process.start import ServerSettings, start_server
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.report import artefacts as report
-from wirebench.report.artefacts import artefact_table
+from wirebench.report.artefacts import artefact_table, on_and_off_tables
+from wirebench.stats import analyse
 from wirebench.trial.trial import run_trial
 
 
@@ -164,6 +166,48 @@ def test_the_table_says_what_each_adds_and_its_share_of_what_was_published(
     falling = artefact_table([artefact("on")], less)
     assert falling is not None
     assert falling.rows[0][-1] == "-10.0 µs, -1% of what was published"
+
+
+def test_every_client_of_both_cells_has_its_difference() -> None:
+    world = World(studies=("roundtrip",), samples=5, preset="artefacts")
+    plan = make_plan(world)
+    trials = make_trials(world, plan)
+    waits = {"go/net-http": 200e6, "node/http": -1_000.0}
+    for trial in trials:
+        if trial.cell == "http-cold-1024-localhost" and trial.entry in waits:
+            mean = trial.metrics["mean_ns"] or 0
+            trial.metrics["mean_ns"] = mean + waits[trial.entry]  # type: ignore[index]
+    analysis = analyse(trials, plan)
+    planned = {cell.cell.id: cell.cell for cell in plan.cells}
+    pairs = [(cell, planned[cell.cell]) for cell in analysis.cells]
+    tables = {
+        table.how.partition(" (off) and ")[2].partition(" ")[0]: table
+        for table in on_and_off_tables(pairs)
+    }
+    assert set(tables) == {
+        "http-reuse-1024-closes-at-100",
+        "http-cold-1024-localhost",
+        "http-new-1024-localhost",
+        "ws-reuse-1024-slow-echo",
+    }
+    table = tables["http-cold-1024-localhost"]
+    assert "http-cold-1024 (off)" in table.how
+    names = [row[0] for row in table.rows]
+    cell = next(one for one in analysis.cells if one.cell == "http-cold-1024-localhost")
+    assert set(names) == {one.entry for one in cell.entries if one.twin_of is None}
+    assert names[0] == "go/net-http"
+    assert table.rows[0][3] == "200 ms"
+    assert names[-1] == "node/http"
+    assert table.rows[-1][3].startswith("-")
+
+
+def test_sessions_to_resume_are_beside_the_cell_without() -> None:
+    plan = make_plan(World(studies=("roundtrip",), samples=5, preset="tls"))
+    trials = make_trials(World(studies=("roundtrip",), samples=5, preset="tls"), plan)
+    planned = {cell.cell.id: cell.cell for cell in plan.cells}
+    cells = analyse(trials, plan).cells
+    (table,) = on_and_off_tables([(cell, planned[cell.cell]) for cell in cells])
+    assert "Our means in https-new-1024 (off) and https-new-1024-resumption (on)." in table.how
 
 
 @pytest.mark.parametrize(("closes_after", "connections"), [(0, 1), (10, 3)])

@@ -1,19 +1,23 @@
-"""What beside the library may explain a published figure: cells of ours with it and without it."""
+"""What beside the library may explain a figure: cells of ours with it and without it, for figures
+that were published and for every client.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from wirebench.catalog.published import Artefact
+from wirebench.catalog.studies import HOST, Cell, ClientLoad, Load
 from wirebench.report.figures import amount, value_of
 from wirebench.report.model import TableView
 from wirebench.stats.types import CellAnalysis
 
 _METRIC = "mean_ns"
+_NO_VERDICT = "The cells are measured one after another, so there is no verdict on a difference."
 _HOW = (
     "Off and on: our means in two cells of this run that differ by it alone. Adds: the difference,"
-    " and its share of the published mean. The cells are measured one after another, so there is no"
-    " verdict on a difference."
+    f" and its share of the published mean. {_NO_VERDICT}"
 )
 
 
@@ -35,20 +39,69 @@ def every_artefact(artefacts: Sequence[Artefact], cells: Sequence[CellAnalysis])
     )
 
 
+def on_and_off_tables(pairs: Sequence[tuple[CellAnalysis, Cell]]) -> Iterator[TableView]:
+    """For each cell with something switched on, every client there and in the cell without it, who
+    it costs most first.
+    """
+    loads = [(cell, planned.load) for cell, planned in pairs]
+    for on, load in loads:
+        if not isinstance(load, ClientLoad):
+            continue
+        without = _switched_off(load)
+        off = next(
+            (cell for cell, other in loads if load != other and _alike(other, without)), None
+        )
+        rows = _on_and_off(off, on) if off is not None and load != without else ()
+        if off is not None and rows:
+            yield TableView(
+                title=f"Each client with it and without: {on.title}",
+                how=f"Our means in {off.cell} (off) and {on.cell} (on). {_NO_VERDICT}",
+                columns=("off", "on", "on - off"),
+                rows=tuple(rows),
+            )
+
+
+def _switched_off(load: ClientLoad) -> ClientLoad:
+    return replace(load, host=HOST, server=None, closes_after=0, resumption=False)
+
+
+def _alike(load: Load, wanted: ClientLoad) -> bool:
+    """Whether they differ in no more than how much is measured."""
+    if not isinstance(load, ClientLoad):
+        return False
+    counts = {"warmup": 0, "operations": 0, "typical_ns": 0}
+    return replace(load, **counts) == replace(wanted, **counts)  # type: ignore[arg-type]
+
+
+def _on_and_off(off: CellAnalysis, on: CellAnalysis) -> list[tuple[str, ...]]:
+    found = []
+    for entry in on.entries:
+        values = _value(entry.entry, off), _value(entry.entry, on)
+        if entry.twin_of is None and values[0] is not None and values[1] is not None:
+            found.append((values[1] - values[0], entry.entry, values))
+    return [
+        (name, _text(values[0]), _text(values[1]), _signed(difference))
+        for difference, name, values in sorted(found, reverse=True)
+    ]
+
+
+def _signed(difference: float) -> str:
+    return ("-" if difference < 0 else "") + amount(_METRIC, abs(difference))
+
+
 def _row(one: Artefact, cells: Mapping[str, CellAnalysis]) -> tuple[str, ...]:
-    off, on = (_value(one, cells.get(name)) for name in (one.off, one.on))
+    off, on = (_value(one.contestant, cells.get(name)) for name in (one.off, one.on))
     shown = (_text(off), _text(on))
     adds = ""
     if off is not None and on is not None:
-        sign = "-" if on < off else ""
         share = (on - off) / one.value
-        adds = f"{sign}{amount(_METRIC, abs(on - off))}, {share:.0%} of what was published"
+        adds = f"{_signed(on - off)}, {share:.0%} of what was published"
     published = amount(_METRIC, one.value)
     return (one.contestant, one.published, published, one.says, *shown, adds)
 
 
-def _value(one: Artefact, cell: CellAnalysis | None) -> float | None:
-    entry = cell.entry(one.contestant) if cell is not None else None
+def _value(contestant: str, cell: CellAnalysis | None) -> float | None:
+    entry = cell.entry(contestant) if cell is not None else None
     return value_of(entry, _METRIC) if entry is not None else None
 
 

@@ -11,7 +11,7 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.published import Artefact, Published, PublishedTable
 from wirebench.catalog.studies import Study
 from wirebench.report import analyse_run
-from wirebench.report.artefacts import artefact_table, every_artefact
+from wirebench.report.artefacts import artefact_table, every_artefact, on_and_off_tables
 from wirebench.report.claims import ClaimView, claim_views
 from wirebench.report.facts import facts_of
 from wirebench.report.frameworks import judged_table
@@ -49,11 +49,12 @@ class _Part:
     run: StoredRun
     cells: tuple[CellAnalysis, ...]
 
-    def json_tables(self, study: str) -> list[TableView]:
+    def tables(self, study: str) -> list[TableView]:
+        """Of what explains figures and is no artefact of a published one."""
         planned = self.run.plan.cells if self.run.plan is not None else ()
         of_cell = {one.cell.id: one.cell for one in planned if one.study == study}
         pairs = [(cell, of_cell[cell.cell]) for cell in self.cells]
-        return list(json_tables(pairs, facts_of(self.run)))
+        return [*on_and_off_tables(pairs), *json_tables(pairs, facts_of(self.run))]
 
 
 def _part(path: Path, study: str) -> _Part:
@@ -76,7 +77,7 @@ def of_run(path: Path, source: Published, study: Study) -> Shown:
     return Shown(
         ours=part.run.info.name,
         article=article_view(part.run, part.cells, source, study),
-        further=(*(one for one in views if one is not None), *part.json_tables(study.name)),
+        further=(*(one for one in views if one is not None), *part.tables(study.name)),
     )
 
 
@@ -108,13 +109,13 @@ class _Runs:
     @cached_property
     def shown(self) -> Shown:
         tables = tuple(self._table(table) for table in self._source.tables)
-        shares = [table for part in self._parts.values() for table in part.json_tables(self._name)]
         artefacts = self._artefacts()
+        own = [table for part in self._parts.values() for table in part.tables(self._name)]
         judged = judged_table(self._source.judged)
         return Shown(
             ours="for each table the newest complete run of one host with most of its figures",
             article=article_of(self._source, tables, self._claims()),
-            further=(*shares, *artefacts, *([judged] if judged is not None else [])),
+            further=(*artefacts, *own, *([judged] if judged is not None else [])),
         )
 
     @property

@@ -13,7 +13,7 @@ from wirebench.catalog.units import rough_duration
 from wirebench.footprint.model import Footprint
 from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
-from wirebench.report.artefacts import artefact_table
+from wirebench.report.artefacts import artefact_table, on_and_off_tables
 from wirebench.report.cells import cell_view
 from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
@@ -205,6 +205,7 @@ def _study(
                 ),
                 observed,
             ),
+            *on_and_off_tables(pairs),
             *(
                 framework_tables(names, facts, footprints, judged, _day(run))
                 if _lists(study)
