@@ -70,6 +70,24 @@ def test_a_direct_dependency_is_never_baseline() -> None:
 # --- Debian ---------------------------------------------------------------------------------------
 
 
+def test_sources_in_a_crate_of_something_else_are_not_counted_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(debian, "has_dpkg", lambda: True)
+    site = Site(
+        contestant=contestant("some", tmp_path),
+        root=tmp_path,
+        build=tmp_path,
+        cache=tmp_path,
+        command=("server",),
+        ask=lambda argv: DPKG if argv[0] == "dpkg-query" else "",
+    )
+    assert debian.read(site).packages == ()
+    (tmp_path / "Cargo.lock").write_text("version = 4\n", encoding="utf-8")
+    with pytest.raises(FootprintError, match="in a crate of something else"):
+        debian.read(site)
+
+
 def test_debian_s_closure_goes_over_provided_names_and_alternatives() -> None:
     known = debian.parse_installed(DPKG)
     assert "libgone" not in known

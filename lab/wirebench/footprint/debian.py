@@ -40,6 +40,8 @@ def read(site: Site) -> Bill:
     if site.contestant.needs.files:
         files = ", ".join(site.contestant.needs.files)
         raise FootprintError(f"{files}: installed by hand, so no package manager knows what it is")
+    if (site.contestant.folder / "Cargo.lock").is_file():
+        raise FootprintError("its sources are in a crate of something else, so nobody counts them")
     roots = [name for name in site.contestant.needs.debian if name not in _TOOLS]
     missing = [name for name in roots if name not in known]
     if missing:
