@@ -183,7 +183,7 @@ def test_every_language_has_an_example_whose_copy_is_built_as_it_is(
     example = project.contestant(said.partition("a copy of ")[2].partition(" ")[0])
     assert mine == replace(
         example, identity=f"{language}/mine", name="mine", folder=mine.folder, library="mine",
-        tier="idiomatic", note=None, published=None, documented={},
+        tier="idiomatic", note=None, published=None, released=None, documented={},
     )  # fmt: skip
     for path in example.folder.rglob("*"):
         copied = mine.folder / path.relative_to(example.folder)

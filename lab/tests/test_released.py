@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import gzip
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,9 +44,39 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_an_age_is_in_years() -> None:
-    assert age(datetime.date(2020, 8, 1), TODAY) == "2020-08, 6.3 years"
-    assert age(None, TODAY) == "age unknown"
+def test_an_age_is_in_years(project: Project) -> None:
+    project.add("node/mine", MANIFEST + "released = 2020-08-01\n" + RUN)
+    assert age(project.contestant("node/mine"), TODAY) == "2020-08, 6.3 years"
+
+
+@pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        ("Cargo.lock", "cargo keeps no date"),
+        ("package-lock.json", "npm keeps no date"),
+        ("requirements.txt", "pip keeps no date"),
+        ("pom.xml", "no package manager has a date of it here"),
+    ],
+)
+def test_an_unknown_age_has_its_reason(project: Project, file: str, reason: str) -> None:
+    project.add("any/mine", MANIFEST + RUN)
+    one = project.contestant("any/mine")
+    (one.folder / file).write_text("")
+    assert age(one, TODAY) == f"age unknown ({reason})"
+    assert age(replace(one, version="as installed"), TODAY) == (
+        "age unknown (the version is as installed)"
+    )
+
+
+def test_a_date_on_the_machine_comes_before_the_manifest_s(project: Project, machine: Path) -> None:
+    project.add("go/mine", VERSIONED + "released = 2001-01-01\n" + RUN)
+    one = project.contestant("go/mine")
+    assert released(one) == datetime.date(2001, 1, 1)
+    (one.folder / "go.mod").write_text("module x\n\nrequire other v1.5.3\n")
+    folder = machine / "go/pkg/mod/cache/download/other/@v"
+    folder.mkdir(parents=True)
+    (folder / "v1.5.3.info").write_text('{"Time":"2024-06-14T03:18:03Z"}')
+    assert released(one) == datetime.date(2024, 6, 14)
 
 
 def test_debian_s_first_upload_of_the_version(project: Project, machine: Path) -> None:

@@ -104,6 +104,7 @@ class _Manifest(_Table):
     tls: bool = False
     needs: _Needs = _Needs()
     published: Line | None = None
+    released: datetime.date | None = None
     note: Text | None = None
     json_: Annotated[Line | None, Field(alias="json")] = None
     disabled: _Disabled | None = None
@@ -209,6 +210,7 @@ def read_contestant(folder: Path, *, root: Path) -> Contestant:
             files=tuple(file.needs.files),
         ),
         published=file.published,
+        released=file.released,
         note=file.note,
         json=file.json_,
         build_steps=tuple(tuple(step) for step in file.build.steps),

@@ -95,6 +95,8 @@ class Contestant:
     needs: Needs = Needs()
     published: str | None = None
     """Where its authors publish a library that no package registry carries."""
+    released: datetime.date | None = None
+    """The day on which the version came out, where no package manager leaves it on the machine."""
     note: str | None = None
     json: str | None = None
     """The JSON library of its ``rest`` and ``ws.count``, by name."""

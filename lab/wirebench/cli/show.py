@@ -10,7 +10,7 @@ import typer
 
 from wirebench.catalog.manifest import LANGUAGE, MANIFEST, inherit, read_language, read_toml
 from wirebench.cli.arguments import open_catalog
-from wirebench.host.released import age, json_library, released
+from wirebench.host.released import age, json_library
 
 
 def register(app: typer.Typer) -> None:
@@ -39,7 +39,7 @@ def show(
         )
         today = datetime.datetime.now(datetime.UTC).date()
         library = json_library(one)
-        said = f"{one.library} {one.version}, {age(released(one), today)}"
+        said = f"{one.library} {one.version}, {age(one, today)}"
         typer.echo(f"# {said}" + (f"; JSON: {library}" if library is not None else ""))
         typer.echo(_to_toml(inherit(own, language), own))
 

@@ -26,7 +26,7 @@ from wirebench.footprint.model import (
 )
 from wirebench.footprint.starting import Started, start_of_client, start_of_server
 from wirebench.footprint.using import using_of
-from wirebench.host.released import released
+from wirebench.host.released import released, why_unknown
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 
@@ -202,7 +202,7 @@ def _footprint(
 ) -> Footprint:
     day = released(contestant)
     if day is None:
-        unknown["released"] = "the package manager leaves no date here"
+        unknown["released"] = why_unknown(contestant)
     again = timed.again if timed is not None else None
     return Footprint(
         contestant=contestant.identity,

@@ -24,22 +24,41 @@ _DOC = Path("/usr/share/doc")
 _DAYS_OF_A_YEAR = 365.25
 _EARLIEST = datetime.date(1990, 1, 1)
 """Archives that are built reproducibly have times before it."""
+_WITHOUT_DATES = {
+    "package-lock.json": "npm keeps no date",
+    "requirements.txt": "pip keeps no date",
+    "Cargo.lock": "cargo keeps no date",
+}
+"""Lock files of package managers whose archives have a time that all share: 1985-10-26 in those of
+npm, 2006-07-24 in crates; in wheels whatever the build tool puts there, hatchling's is 2020-02-02.
+"""
 
 
-def age(released: datetime.date | None, today: datetime.date) -> str:
-    """Such as ``2020-08, 6.3 years``."""
-    if released is None:
-        return "age unknown"
-    return f"{released:%Y-%m}, {(today - released).days / _DAYS_OF_A_YEAR:.1f} years"
+def age(contestant: Contestant, today: datetime.date) -> str:
+    """Such as ``2020-08, 6.3 years``, or why it is not known."""
+    day = released(contestant)
+    if day is None:
+        return f"age unknown ({why_unknown(contestant)})"
+    return f"{day:%Y-%m}, {(today - day).days / _DAYS_OF_A_YEAR:.1f} years"
+
+
+def why_unknown(contestant: Contestant) -> str:
+    """Why the machine does not know when the version came out."""
+    if not contestant.version[:1].isdigit():
+        return f"the version is {contestant.version}"
+    return next(
+        (reason for name, reason in _WITHOUT_DATES.items() if (contestant.folder / name).is_file()),
+        "no package manager has a date of it here",
+    )
 
 
 def released(contestant: Contestant) -> datetime.date | None:
     """The day on which the version came out: of Debian's packages the first upload of it, of Go
-    modules the tag's, of Maven's archives the newest file inside. None where the machine does not
-    know.
+    modules the tag's, of Maven's archives the newest file inside; else what the manifest says. None
+    where nothing knows.
     """
     sources: tuple[Callable[[Contestant], Iterator[datetime.date]], ...] = (_go, _maven, _debian)
-    return next((found for source in sources for found in source(contestant)), None)
+    return next((found for source in sources for found in source(contestant)), contestant.released)
 
 
 def _debian(contestant: Contestant) -> Iterator[datetime.date]:

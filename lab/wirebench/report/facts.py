@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from pydantic import TypeAdapter
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
-from wirebench.host.released import age, json_library, released
+from wirebench.host.released import age, json_library
 from wirebench.report.remembered import remembered
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import StoredRun
@@ -73,7 +73,7 @@ def _from_catalog(wanted: Iterable[str]) -> dict[str, Facts]:
             closes=one.closes,
             kept_connections=one.kept_connections,
             warmed=one.warmup_ns > 0 or one.client_warmup_ns > 0,
-            age=age(released(one), today),
+            age=age(one, today),
             json=json_library(one),
         )
         for name in wanted
