@@ -84,7 +84,10 @@ def test_full_presets_hold_the_published_matrices() -> None:
     assert {(load.scheme, load.policy, load.payload_bytes) for load in posts} == {
         ("http", "reuse", 1024),
         ("http", "reuse", 65536),
+        ("http", "new", 1024),
+        ("http", "new", 65536),
         ("https", "reuse", 1024),
+        ("https", "new", 1024),
     }
     # Of a server that its check asks to take them.
     assert {load.server for load in posts} == {"cpp/floor"}
