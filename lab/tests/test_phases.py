@@ -261,9 +261,12 @@ def test_the_command_prints_and_writes_what_was_found(
 
 
 def test_wrong_usage_says_what_is_expected(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_app(["phases", "--cell", "c50"]) == EXIT_USAGE
-    assert "--cell: expected one of http-reuse-16" in " ".join(capsys.readouterr().err.split())
-    assert run_app(["phases", "--cell", "ws-reuse-16"]) == EXIT_USAGE
-    assert "--cell: expected one of http or https" in " ".join(capsys.readouterr().err.split())
+    for cell in ("c50", "ws-reuse-16"):
+        assert run_app(["phases", "--cell", cell]) == EXIT_USAGE
+        said, _, got = " ".join(capsys.readouterr().err.split()).rpartition(", got ")
+        assert "--cell: expected one of http-reuse-16, " in said
+        assert "https-new-1024" in said
+        assert "ws" not in said.partition("expected one of ")[2], "only what it takes"
+        assert got.startswith(repr(cell))
     assert run_app(["phases", "c/nginx"]) == EXIT_USAGE
     assert "expected a client of https that sends GET" in " ".join(capsys.readouterr().err.split())

@@ -93,8 +93,10 @@ CellName = Annotated[
 Found = TypeVar("Found")
 
 
-def find_cell(catalog: Catalog, name: str) -> Cell:
-    known = cells_of(load_studies(catalog.root / STUDIES)[STUDY])
+def find_cell(catalog: Catalog, name: str, *, workload: Workload | None = None) -> Cell:
+    """``workload``: the only one that is taken; None: any."""
+    every = cells_of(load_studies(catalog.root / STUDIES)[STUDY])
+    known = {key: one for key, one in every.items() if workload in (None, one.workload)}
     if name not in known:
         raise CatalogError(f"--cell: expected one of {', '.join(known)}, got {name!r}")
     return known[name]

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
 from wirebench.cli.calling import CellName, find_cell, keep, measure_clients, show
 from wirebench.cli.console import EXIT_FAILED
@@ -42,8 +41,7 @@ def phases(
     from wirebench.trial.phases import measure_phases
 
     check_output("--json", json_file)
-    if (asked := find_cell(open_catalog(), cell)).workload != "http.payload":
-        raise CatalogError(f"--cell: expected one of http or https, got {asked.id!r}")
+    find_cell(open_catalog(), cell, workload="http.payload")
     wanted, found, whole = measure_clients(
         selectors, cell, default_jobs(jobs), partial(measure_phases, operations=operations)
     )
