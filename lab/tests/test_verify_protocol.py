@@ -266,8 +266,22 @@ def _without_host(peer: Peer) -> None:
         assert connection.is_closed_by_peer(5)
 
 
+def _at_another_path(peer: Peer) -> None:
+    with connect(peer) as connection:
+        connection.send(
+            b"GET // HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        )
+        assert connection.is_closed_by_peer(5)
+
+
 @pytest.mark.parametrize(
-    ("break_it", "words"), [(_without_mask, "without a mask"), (_without_host, "without Host")]
+    ("break_it", "words"),
+    [
+        (_without_mask, "without a mask"),
+        (_without_host, "without Host"),
+        (_at_another_path, "a WebSocket handshake for //"),
+    ],
 )
 def test_it_says_what_no_client_may_do(break_it: Callable[[Peer], None], words: str) -> None:
     with serving() as server:

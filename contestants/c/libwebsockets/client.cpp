@@ -23,7 +23,7 @@ struct address {
     std::string text;
     const char *scheme = nullptr;
     const char *host = nullptr;
-    const char *path = nullptr;  // without its leading slash
+    const char *path = nullptr;  // without its leading slash, unless it is all of it
     int port = 0;
 };
 
@@ -45,7 +45,8 @@ public:
     void open() override {
         state_ = state::opening;
         failure_ = "the server closed the connection";
-        const auto path = std::string("/") + address_.path;
+        const auto path =
+            address_.path == std::string_view("/") ? "/" : "/" + std::string(address_.path);
         lws_client_connect_info info{};
         info.context = context_;
         info.address = info.host = info.origin = address_.host;

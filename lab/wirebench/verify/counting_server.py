@@ -140,7 +140,7 @@ class CountingServer:
             head = await reader.readuntil(b"\r\n\r\n")
             method, path, headers = _parse_head(head)
             if headers.get("upgrade", "").lower() == "websocket":
-                await self._websocket(reader, writer, headers)
+                await self._websocket(reader, writer, path, headers)
                 return
             if headers.get("expect", "").lower() == "100-continue":
                 writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -184,7 +184,11 @@ class CountingServer:
     # --- WebSocket --------------------------------------------------------------------------------
 
     async def _websocket(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, headers: dict[str, str]
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        path: str,
+        headers: dict[str, str],
     ) -> None:
         if self._misbehaviour == "not_found":
             writer.write(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n")
@@ -192,6 +196,8 @@ class CountingServer:
             return
         if headers.get("sec-websocket-version") != "13" or "sec-websocket-key" not in headers:
             raise _ProtocolError(f"a WebSocket handshake with the headers {headers}")
+        if path != "/":
+            raise _ProtocolError(f"a WebSocket handshake for {path}")
         writer.write(switching_protocols(headers["sec-websocket-key"]))
         await writer.drain()
         self.counts.handshakes += 1

@@ -51,7 +51,7 @@ struct Caller {
 impl Caller {
     async fn open(&mut self) -> Result<Socket, Failure> {
         let authority = self.url.authority().ok_or("a URL without a host")?;
-        let request = Request::get(&self.url)
+        let request = Request::get(self.url.path())
             .header(HOST, authority.as_str())
             .header(UPGRADE, "websocket")
             .header(CONNECTION, "upgrade")
