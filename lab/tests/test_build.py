@@ -105,6 +105,21 @@ def test_what_a_link_points_to_is_built_again_when_it_changes(project: Project) 
     assert content_digest(folder) == content_digest(real) != first
 
 
+def test_another_installation_of_a_library_that_no_package_brings_is_built_with(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needs = 'needs = { files = ["mine.hpp"] }'
+    project.add("sh/mine", steps('echo "$CMAKE_PREFIX_PATH" >prefix', needs=needs))
+    assert made(project).status == "not_installed"
+    for prefix, text in (("one", "1"), ("one", "22"), ("two", "22")):
+        project.write(f"{prefix}/include/mine.hpp", text)
+        monkeypatch.setenv("CMAKE_PREFIX_PATH", str(project.root / prefix))
+        result = made(project)
+        assert not result.cached, (prefix, text)
+        assert (folder_of(result) / "prefix").read_text() == f"{project.root / prefix}\n"
+        assert made(project).cached
+
+
 def test_a_link_inside_a_folder_counts_as_a_link(tmp_path: Path) -> None:
     folder, file = tmp_path / "folder", tmp_path / "file"
     folder.mkdir()

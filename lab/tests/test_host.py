@@ -129,6 +129,20 @@ def test_files_are_found_by_path_and_in_include_folders(tmp_path: Path) -> None:
     assert find_file("linux/limits.h") == Path("/usr/include/linux/limits.h")
 
 
+def test_files_are_found_below_the_prefixes_that_cmake_is_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    header = tmp_path / "second" / "include" / "linux" / "limits.h"
+    header.parent.mkdir(parents=True)
+    header.touch()
+    prefixes = (tmp_path / "first", tmp_path / "second")
+    monkeypatch.setenv("CMAKE_PREFIX_PATH", os.pathsep.join(map(str, prefixes)))
+    assert find_file("linux/limits.h") == header, "before the system's own"
+    assert find_file("linux/socket.h") == Path("/usr/include/linux/socket.h")
+    monkeypatch.setenv("CMAKE_PREFIX_PATH", "")
+    assert find_file("linux/limits.h") == Path("/usr/include/linux/limits.h")
+
+
 def test_a_toolchain_that_came_without_its_debian_package_counts(
     project: Project, tools: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,12 +51,15 @@ def source_digest(contestant: Contestant, root: Path) -> str:
 
 
 def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
-    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools or system
-    packages changed.
+    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools, system packages
+    or files that no package brings changed.
     """
     tools = [
         f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())
     ]
+    for name, path in sorted(found.files.items()):
+        status = path.stat()
+        tools.append(f"{name} {path} {status.st_size} {status.st_mtime_ns}")
     # The root is included: virtual environments, for one, contain absolute paths.
     return _digest([source_digest(contestant, root), str(root), *tools])[:12]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,6 +39,8 @@ class Presence:
     missing_files: tuple[str, ...]
     unhelpful: frozenset[str] = frozenset()
     """Debian packages that would bring a command, but in a version that is too old."""
+    files: Mapping[str, Path] = field(default_factory=dict)
+    """Where each file that was found stands."""
     minimum: Mapping[str, str] = field(default_factory=dict)
     outdated_debian: Mapping[str, str] = field(default_factory=dict)
     """Installed packages whose version is too old, with that version."""
@@ -93,10 +96,15 @@ class Presence:
 
 
 def find_file(name: str) -> Path | None:
-    """A file by its absolute path, or below an include folder."""
-    candidates = (
-        [Path(name)] if Path(name).is_absolute() else [folder / name for folder in _INCLUDE_FOLDERS]
-    )
+    """A file by its absolute path, or below an include folder: first those of the prefixes in
+    ``CMAKE_PREFIX_PATH``, which CMake searches first too.
+    """
+    if Path(name).is_absolute():
+        candidates = [Path(name)]
+    else:
+        prefixes = filter(None, os.environ.get("CMAKE_PREFIX_PATH", "").split(os.pathsep))
+        own = [Path(prefix) / "include" for prefix in prefixes]
+        candidates = [folder / name for folder in (*own, *_INCLUDE_FOLDERS)]
     return next((path for path in candidates if path.exists()), None)
 
 
@@ -143,6 +151,7 @@ def _presence(
     packages = {
         name: version for name in one.needs.debian if (version := installed[name]) is not None
     }
+    files = {name: path for name in one.needs.files if (path := find_file(name)) is not None}
     debian_minimum = dict(one.needs.debian_minimum)
     old_packages = {
         name: number
@@ -155,7 +164,8 @@ def _presence(
         missing_commands=tuple(name for name in one.needs.commands if name not in here),
         outdated=old,
         missing_debian=tuple(name for name in one.needs.debian if name not in packages),
-        missing_files=tuple(name for name in one.needs.files if find_file(name) is None),
+        missing_files=tuple(name for name in one.needs.files if name not in files),
+        files=files,
         unhelpful=frozenset(
             PACKAGE_OF[name]
             for name, wanted in minimum.items()
