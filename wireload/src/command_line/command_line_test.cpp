@@ -87,6 +87,8 @@ TEST(Options, FilesGiveBodies) {
     std::remove(path.c_str());
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
                         refusal({"--body-file", path, "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
+                        refusal({"--body-file", testing::TempDir(), "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "give one of them",
                         refusal({"-b", "x", "--body-file", path, "http://h/"}));
 }
