@@ -25,7 +25,9 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
         double value = 0;
         const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value,
                                                     std::chars_format::fixed);
-        if (failure != std::errc() || value < 0 || std::isinf(value)) return std::nullopt;
+        // "nan" is a number to from_chars(), and compares with nothing.
+        if (failure != std::errc() || std::isnan(value) || value < 0 || std::isinf(value))
+            return std::nullopt;
         text.remove_prefix(static_cast<std::size_t>(end - text.data()));
         std::size_t letters = 0;
         while (letters < text.size() && text[letters] >= 'a' && text[letters] <= 'z') ++letters;

@@ -53,6 +53,7 @@ TEST(Threshold, ProblemsSayWhereAndWhatToDo) {
              {"pnan>1ms", "is not a metric"},
              {"p99>20", "at 5: '20': p99 is a time; give it with its unit, such as 20ms or 20us"},
              {"p99> soon", "at 6: 'soon'"},
+             {"p99>nans", "at 5: 'nans'"},
              {"p99>", "at 5: a value is missing"},
              {"p99==1ms", "at 4: '==' is not one of"},
              {"p99=>1ms", "'=>' is not one of"},
