@@ -221,6 +221,9 @@ std::uint64_t process_watch::wake_ups() const {
 
 server_usage process_watch::end() {
     server_usage out;
+    const auto growth = [](std::uint64_t now, std::uint64_t before) {
+        return now > before ? now - before : 0;
+    };
     // CPU first: the figures of the window, before our own look-ups.
     if (cgroup_.empty()) {
         cpu_by_process at_end = cpu_of(known_);
@@ -229,9 +232,6 @@ server_usage process_watch::end() {
         std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer),
                      [&](pid_t pid) { return !at_end.contains(pid); });
         at_end.merge(cpu_of(newer));
-        const auto growth = [](std::uint64_t now, std::uint64_t before) {
-            return now > before ? now - before : 0;
-        };
         for (const auto& [pid, now] : at_end) {
             // Absent: it began in the window, and all it used counts.
             const auto before = at_begin_.find(pid);
@@ -246,8 +246,9 @@ server_usage process_watch::end() {
         }
     } else {
         const cpu now = read_cgroup();
-        out.cpu_user_ns = now.user_ns - cgroup_at_begin_.user_ns;
-        out.cpu_system_ns = now.system_ns - cgroup_at_begin_.system_ns;
+        // A cgroup whose server has ended may be gone, and then reads as 0.
+        out.cpu_user_ns = growth(now.user_ns, cgroup_at_begin_.user_ns);
+        out.cpu_system_ns = growth(now.system_ns, cgroup_at_begin_.system_ns);
         known_ = processes();
     }
     out.rss_bytes = resident_bytes();

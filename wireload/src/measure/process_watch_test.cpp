@@ -142,6 +142,9 @@ TEST(ProcessWatch, ReadsACgroupFolder) {
     std::ofstream(folder + "/memory.stat") << "anon 900\nkernel_stack 70\nsock 300\nslab 1200\n";
     EXPECT_EQ(watch.end().kernel_bytes, 1'500U) << "before Linux 5.18";
     std::filesystem::remove_all(folder);
+    const server_usage gone = watch.end();
+    EXPECT_EQ(gone.cpu_user_ns + gone.cpu_system_ns, 0U);
+    EXPECT_EQ(gone.processes, 0U);
 }
 
 TEST(ProcessWatch, SeesTheKernelsMemoryForConnectionsGrow) {
