@@ -311,6 +311,18 @@ TEST(Options, OneOutputAtMostGoesToStandardOutput) {
                         refusal({"--csv", "-", "--json", "-", "http://h/"}));
 }
 
+// As from a shell's variable that is not set.
+TEST(Options, AnEmptyValueIsNotTheDefault) {
+    for (const char* name : {"--json", "--csv", "--hdr-log", "--cacert", "--sni"}) {
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, std::string(name) + " '': give a",
+                            refusal({name, "", "https://h/"}));
+    }
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--cert '': give a",
+                        refusal({"--cert", "", "--key", "", "https://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-sha256 '': give 64",
+                        refusal({"--expect-sha256", "", "http://h/"}));
+}
+
 TEST(Options, AValueThatIsNoChoiceGetsASuggestion) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring,
                         "--check ecoh: give echo, count or none; did you mean echo?",

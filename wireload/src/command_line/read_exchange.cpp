@@ -158,6 +158,8 @@ void read_content_checks(const given_options& given, options& out) {
     if (given.has("--expect-length"))
         out.expect.length =
             number("--expect-length", given.raw.expect_length, 0, std::uint64_t{1} << 40);
+    if (given.has("--expect-sha256") && given.raw.expect_sha256.empty())
+        refuse("--expect-sha256 '': give 64 hexadecimal digits, as sha256sum prints them");
     out.expect.sha256 = given.raw.expect_sha256;
     out.expect.match = given.raw.expect_match;
     out.expect.json = given.raw.expect_json;

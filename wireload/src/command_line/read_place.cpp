@@ -28,6 +28,12 @@ void read_thresholds(const given_options& given, options& out) {
     }
 }
 
+// An empty value is most often a shell's variable that is not set: it must not pass for the default.
+void refuse_empty(const given_options& given, std::string_view flag, const std::string& value,
+                  std::string_view wanted) {
+    if (given.has(flag) && value.empty()) refuse("{} '': give {}", flag, wanted);
+}
+
 }  // namespace
 
 void read_tls(const given_options& given, options& out) {
@@ -51,6 +57,10 @@ void read_tls(const given_options& given, options& out) {
             "--insecure accepts every certificate, --cacert says whom to trust; give one of them");
     if (given.has("--cert") != given.has("--key"))
         refuse("--cert and --key belong together; give the other one too");
+    refuse_empty(given, "--cacert", given.raw.cacert, "a PEM file, or leave it out");
+    refuse_empty(given, "--cert", given.raw.cert, "a PEM file, or leave it out");
+    refuse_empty(given, "--key", given.raw.key, "a PEM file, or leave it out");
+    refuse_empty(given, "--sni", given.raw.sni, "a name, or leave it out");
     tls.ca_file = given.raw.cacert;
     tls.insecure = given.raw.insecure;
     tls.certificate_file = given.raw.cert;
@@ -117,6 +127,9 @@ void read_output(const given_options& given, options& out) {
     if (given.has("--interval"))
         out.interval = duration("--interval", given.raw.interval, std::chrono::milliseconds(1));
     out.keep_histogram = !given.raw.no_histogram;
+    refuse_empty(given, "--json", given.raw.json, "a file, or - for standard output");
+    refuse_empty(given, "--csv", given.raw.csv, "a file, or - for standard output");
+    refuse_empty(given, "--hdr-log", given.raw.hdr_log, "a file, or - for standard output");
     out.json_path = given.raw.json;
     out.csv_path = given.raw.csv;
     out.hdr_log_path = given.raw.hdr_log;
