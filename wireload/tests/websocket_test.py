@@ -339,6 +339,20 @@ class UsesOfConnections(unittest.TestCase):
         )
         self.assertIn("3 of 4 connections", run.screen)
 
+    def test_idle_connections_take_messages_of_any_length(self) -> None:
+        def pushing(server: Server, connection: socket.socket) -> None:
+            if not shake_hands(connection):
+                return
+            connection.sendall(frame(TEXT, b"n" * 200_000))
+            while (got := read_frame(connection)) is not None:
+                if got[0] == CLOSE:
+                    return
+
+        with serving(pushing) as server:
+            run = load_ws(server, "-c", "2", "--idle", "-d", "400ms")
+        self.assertEqual((run.code, run.errors), (0, {}), run.document["first_error"])
+        self.assertEqual((run.document["idle"]["held"], run.document["idle"]["messages"]), (2, 2))
+
     def test_subprotocols(self) -> None:
         def choosing(choice: str) -> Run:
             def handle(server: Server, connection: socket.socket) -> None:

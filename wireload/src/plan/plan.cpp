@@ -290,7 +290,7 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     // are refused by their length, so that a server cannot make every connection hold megabytes.
     // (Values in a message take at most some six times their name.)
     out->limits.max_message_bytes = max_message_bytes;
-    if (o.websocket && o.check != reply_check::none) {
+    if (o.websocket && !o.idle && o.check != reply_check::none) {
         out->limits.max_message_bytes = 64 * 1024 + 8 * o.message.size();
         // Of what --deflate inflates, too: that bound is enough, and the echo of a monotonous
         // message is no bomb.
