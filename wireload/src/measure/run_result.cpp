@@ -16,7 +16,8 @@ std::string_view name_of(stop_reason reason) {
 
 double run_result::rate_per_s() const {
     if (elapsed <= 0) return 0;
-    const bool by_clock = open_loop && stopped_by == stop_reason::duration;
+    // A run that is cut while it waits for the last replies has had its window as well.
+    const bool by_clock = open_loop && stopped_by != stop_reason::requests;
     const std::uint64_t right =
         by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
     return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);

@@ -59,6 +59,19 @@ TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
     EXPECT_FALSE(judge(good("lag_p99.9>1us"), r).holds.has_value());
 }
 
+// Replies that come after the window, while the last ones are waited for, are not of its rate.
+TEST(Threshold, TheRateOfAnOpenLoopIsOfItsWindowAlsoWhereTheRunIsCut) {
+    run_result r = measured();
+    r.open_loop.emplace().counts.answered_in_window = 600;
+    for (const stop_reason reason :
+         {stop_reason::duration, stop_reason::signal, stop_reason::error}) {
+        r.stopped_by = reason;
+        EXPECT_DOUBLE_EQ(r.rate_per_s(), 300) << name_of(reason);
+    }
+    r.stopped_by = stop_reason::requests;
+    EXPECT_DOUBLE_EQ(r.rate_per_s(), 500);
+}
+
 TEST(Threshold, WithTooFewSamplesItIsNotDecidedAndFails) {
     const run_result r = measured();
     EXPECT_TRUE(judge(good("p99>1h"), r).holds.has_value());
