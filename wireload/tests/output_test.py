@@ -521,6 +521,25 @@ class Endings(unittest.TestCase):
                     self.assertGreater(document["requests"]["ok"], 0)
                     self.assertEqual(violations(document, SCHEMA), [])
 
+    def test_a_second_signal_does_not_lose_what_was_measured(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            command = [
+                WIRELOAD,
+                *typed("-q --json - -c 2 -d 60s"),
+                f"http://127.0.0.1:{server.port}/",
+            ]
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+                while server.requests < 20:
+                    time.sleep(0.01)
+                # Stopped, so that both are there when it looks.
+                process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
+                    process.send_signal(number)
+                out, _ = process.communicate(timeout=30)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(json.loads(out)["window"]["stopped_by"], "signal")
+
     def test_a_signal_in_the_warm_up(self) -> None:
         code, document = self.interrupted(signal.SIGINT, "-d", "60s", "--warmup", "60s")
         self.assertEqual(code, 2)

@@ -27,6 +27,10 @@ control::control() {
 }
 
 control::~control() {
+    // One that came after the one that ended the run would kill the process when it is let through,
+    // before what was measured is written: timeout(1) sends its signal twice.
+    signalfd_siginfo info{};
+    while (read(signals_.get(), &info, sizeof info) == sizeof info) {}
     const sigset_t set = ending_signals();
     pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
 }
