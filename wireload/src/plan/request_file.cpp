@@ -49,7 +49,8 @@ public:
         const bool has_body = entry_.contains("body") || entry_.contains("body_file");
         if (has_body) {
             out.body = content("body");
-            out.method = "POST";
+            // As on the command line: a body is posted where no other method is given.
+            if (out.method == "GET") out.method = "POST";
         }
         if (const auto method = text(entry_, "", "method")) out.method = *method;
         if (const std::string problem = method_problem(out.method); !problem.empty())

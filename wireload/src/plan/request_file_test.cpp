@@ -69,8 +69,10 @@ TEST_F(RequestFile, TheCommandLineGivesTheDefaults) {
     defaults.method = "DELETE";
     defaults.headers = {{"X-One", "1"}, {"X-Two", "2"}};
     defaults.expect.body = "gone";
-    const auto all = good(R"([{"path": "/a", "headers": {"x-two": "3"}}])", defaults);
+    const auto all = good(
+        R"([{"path": "/a", "headers": {"x-two": "3"}}, {"path": "/b", "body": "x"}])", defaults);
     EXPECT_EQ(all[0].method, "DELETE");
+    EXPECT_EQ(all[1].method, "DELETE");
     const std::vector<std::pair<std::string, std::string>> headers = {{"X-One", "1"},
                                                                       {"x-two", "3"}};
     EXPECT_EQ(all[0].headers, headers);
