@@ -28,7 +28,8 @@ void read_thresholds(const given_options& given, options& out) {
     }
 }
 
-// An empty value is most often a shell's variable that is not set: it must not pass for the default.
+// An empty value is most often a shell's variable that is not set: it must not pass for the
+// default.
 void refuse_empty(const given_options& given, std::string_view flag, const std::string& value,
                   std::string_view wanted) {
     if (given.has(flag) && value.empty()) refuse("{} '': give {}", flag, wanted);

@@ -47,8 +47,8 @@ std::string file_content(std::string_view flag, const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::ostringstream content;
     if (!in || !(content << in.rdbuf()).good()) {
-        // An empty file makes operator<< fail as well; that one is fine. A folder opens like a file,
-        // and only reading from it fails.
+        // An empty file makes operator<< fail as well; that one is fine. A folder opens like a
+        // file, and only reading from it fails.
         if (in.is_open() && content.str().empty() &&
             in.peek() == std::ifstream::traits_type::eof() && !in.bad())
             return {};
