@@ -363,6 +363,19 @@ def test_a_claim_stands_and_falls_with_the_verdicts_of_the_run(tmp_path: Path) -
     )
 
 
+def test_a_claim_about_the_floor_has_the_verdict_against_it(tmp_path: Path) -> None:
+    """It has no rank, and so is in none of a cell's pairs."""
+    world = replace(WORLD, studies=("roundtrip",))
+    first = claims_of(write_run(tmp_path / "one", world), "roundtrip")[0]
+    assert first.status == "confirmed"
+    assert [one.split(":")[0] for one in first.findings] == ["holds", "holds"]
+    assert all(one.endswith(", worse") for one in first.findings)
+    quick = replace(world, scale={"cpp/libcurl": 0.2})
+    first = claims_of(write_run(tmp_path / "two", quick), "roundtrip")[0]
+    assert first.status == "refuted"
+    assert first.findings[0].endswith(", better")
+
+
 def test_what_no_run_can_test_says_why(tmp_path: Path) -> None:
     claims = claims_of(write_run(tmp_path, WORLD), "concurrency")
     assert [one.status for one in claims[1:]] == ["not tested"] * 3

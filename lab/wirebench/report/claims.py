@@ -11,7 +11,7 @@ from wirebench.catalog.studies import Study, on_all_cores
 from wirebench.report.figures import bound_sign, noun, ratio_text
 from wirebench.report.published import entry_or_fallback
 from wirebench.report.runs import PRESETS
-from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, Standing
 
 Outcome = Literal["holds", "fails", "open", "missing"]
 """Of one prediction. ``open``: the run has both contestants, but no verdict on them."""
@@ -90,7 +90,7 @@ def _outcome(
             return "missing", f"missing: {expected}: {name} is not in the run"
         if one.than is None:
             return _stalled(entry, expected)
-        if entry.unranked is not None:
+        if entry.unranked is not None and not entry.is_floor:
             return "open", f"open: {expected}: {name} has no rank: {entry.unranked}"
     return _compared(one, one.than or "", cell, expected)
 
@@ -123,15 +123,26 @@ def _stalled(entry: EntryAnalysis, expected: str) -> tuple[Outcome, str]:
 
 
 def _compared(one: Prediction, than: str, cell: CellAnalysis, expected: str) -> tuple[Outcome, str]:
-    pair = cell.pair(one.contestant, than)
-    if pair is None or pair.verdict.kind == "undecided":
-        why = pair.verdict.reason if pair is not None else None
+    found: Pair | Standing | None = (
+        _against_floor(cell, one.contestant)
+        if than == cell.floor
+        else cell.pair(one.contestant, than)
+    )
+    verdict = found.verdict if found is not None else None
+    if found is None or verdict is None or verdict.kind == "undecided":
+        why = verdict.reason if verdict is not None else None
         return "open", f"open: {expected}: not separable{f', {why}' if why else ''}"
     outcome: Outcome = (
-        "holds" if (pair.verdict.kind == "faster") == (one.expect == "better") else "fails"
+        "holds" if (verdict.kind == "faster") == (one.expect == "better") else "fails"
     )
-    ratio = bound_sign(pair.bound) + ratio_text(pair.ratio) if pair.ratio is not None else ""
-    return outcome, f"{outcome}: {expected}: {ratio}, {_WORDS[pair.verdict.kind]}"
+    ratio = bound_sign(found.bound) + ratio_text(found.ratio) if found.ratio is not None else ""
+    return outcome, f"{outcome}: {expected}: {ratio}, {_WORDS[verdict.kind]}"
+
+
+def _against_floor(cell: CellAnalysis, contestant: str) -> Standing | None:
+    """The floor is in no ranking, so a cell's pairs lack it; each standing has the verdict."""
+    entry = cell.entry(contestant)
+    return entry.standing if entry is not None else None
 
 
 _WORDS = {"faster": "better", "slower": "worse", "equivalent": "equivalent"}
