@@ -95,6 +95,15 @@ def test_a_wrong_file_says_where(tmp_path: Path, old: str, new: str, said: str) 
     assert said in str(error.value)
 
 
+def test_a_small_ratio_is_not_rounded_to_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "concurrency.toml"
+    path.write_text(CONCURRENCY.read_text().replace("value = 12000", "value = 120000000", 1))
+    cells = analyse_run(read_run(write_run(tmp_path, WORLD))).of_study("concurrency")
+    node = row_of(beside(read(path), cells)[0], "nodejs")
+    assert node.ours
+    assert 0 < float(node.ratio.removesuffix("x")) < 0.005
+
+
 def order_of(run: Path) -> Order:
     stored = read_run(run)
     return beside(read(CONCURRENCY), analyse_run(stored).of_study("concurrency"))[0].order
