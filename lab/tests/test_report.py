@@ -30,8 +30,9 @@ from wirebench.report.model import FootprintField, PageView
 from wirebench.report.page import spec_of
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
 from wirebench.report.rows import version_note
+from wirebench.report.sentences import Sentence, cell_sentence
 from wirebench.report.view import page_view
-from wirebench.stats.types import Ratio
+from wirebench.stats.types import EntryAnalysis, Ratio
 from wirebench.store.records import VerifyRecord
 from wirebench.store.rundir import TRIALS_FILE, read_run
 
@@ -266,6 +267,36 @@ def test_a_chart_s_data_say_which_ratios_are_bounds(view: PageView) -> None:
     assert re.search(r'"entry": "≤ node/http".*?"bound": "at most", "text": "≤ ', data)
     delayed = next(name for name in view.charts if "-t20.ratios" in name)
     assert '"bound": "' not in json.dumps(spec_of(view.charts[delayed]))
+
+
+def test_who_beats_some_is_not_called_best_beside_one_that_is_alike(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, replace(WORLD, studies=("roundtrip",), samples=5)))
+    cell = analyse_run(stored).cells[0]
+    ranked = [one for one in cell.entries if one.standing.rank_low is not None]
+    first, second, last = ranked[0], ranked[1], ranked[-1]
+
+    def sentence(order: Sequence[EntryAnalysis], **beaten_by: set[str]) -> Sentence:
+        places = {
+            first.entry: replace(first.standing, mark="best", beaten_by=frozenset()),
+            second.entry: replace(
+                second.standing,
+                mark="middle" if "second" in beaten_by else "tie",
+                beaten_by=frozenset(beaten_by.get("second", ())),
+            ),
+            last.entry: replace(last.standing, mark="worst", beaten_by=frozenset({first.entry})),
+        }
+        entries = tuple(replace(one, standing=places[one.entry]) for one in order)
+        return cell_sentence(replace(cell, entries=entries), preset="quick")
+
+    said = sentence((first, second, last))
+    assert said.text.startswith(f"{first.entry} leads (")
+    assert f"but is not distinguishable from {second.entry}. Last: {last.entry}." in said.text
+    assert said.tone == "open"
+    said = sentence((second, first, last))
+    assert said.text.startswith(f"{first.entry} is among the best (")
+    said = sentence((first, second, last), second={first.entry})
+    assert said.text.startswith(f"{first.entry} is best of 3 by ")
+    assert said.tone == "decided"
 
 
 def test_undecided_says_what_would_decide(tmp_path: Path) -> None:

@@ -41,11 +41,18 @@ def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
         )
         return Sentence(text=text, tone="open", changes=changes)
     worst = [entry for entry in ranked if entry.mark == "worst"]
-    text = _lead(cell, best, ranked) + (
+    first = best[0]
+    # Those without a mark of their own, too: that it beats some does not make it better than all.
+    alike = [
+        entry
+        for entry in ranked
+        if entry is not first and first.entry not in entry.standing.beaten_by
+    ]
+    text = _lead(cell, first, alike, ranked) + (
         f" Last: {names([entry.entry for entry in worst])}." if worst else ""
     )
     text += _limited(best)
-    return Sentence(text=text, tone="decided" if len(best) == 1 else "open", changes=changes)
+    return Sentence(text=text, tone="open" if alike else "decided", changes=changes)
 
 
 def _limited(entries: Sequence[EntryAnalysis]) -> str:
@@ -78,15 +85,19 @@ def _nothing(cell: CellAnalysis) -> str:
 
 
 def _lead(
-    cell: CellAnalysis, best: Sequence[EntryAnalysis], ranked: Sequence[EntryAnalysis]
+    cell: CellAnalysis,
+    first: EntryAnalysis,
+    alike: Sequence[EntryAnalysis],
+    ranked: Sequence[EntryAnalysis],
 ) -> str:
-    first = best[0]
+    """``alike``: those that the first is not better than beyond doubt."""
     value = first.summary.metrics[cell.metric].median
     shown = figure_sign(first, cell.metric) + amount(cell.metric, value)
     what = f"{_measure(cell)} {shown}"
-    if len(best) > 1:
-        others = names([entry.entry for entry in best[1:]])
-        return f"{first.entry} leads ({what}), but is not distinguishable from {others}."
+    if alike:
+        leads = "leads" if first is ranked[0] else "is among the best"
+        others = names([entry.entry for entry in alike])
+        return f"{first.entry} {leads} ({what}), but is not distinguishable from {others}."
     following = next((entry for entry in ranked if entry is not first), None)
     pair = cell.pair(first.entry, following.entry) if following is not None else None
     beaten = f"; {_of(cell, pair)}" if pair is not None and pair.ratio is not None else ""
