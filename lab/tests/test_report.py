@@ -24,7 +24,7 @@ from wirebench.footprint import records
 from wirebench.report import analyse_run, export_charts, write_report
 from wirebench.report.charts import Trade, ratio_ticks, undominated
 from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
-from wirebench.report.figures import figure, noun, ratio_text, times, visible
+from wirebench.report.figures import figure, noun, percent, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.model import FootprintField, PageView
 from wirebench.report.page import spec_of
@@ -468,6 +468,9 @@ def test_numbers_for_people() -> None:
     ]
     assert figure("memory_per_connection_bytes", 4096 * 1.5) == "6.00 KiB"
     assert figure("success_ratio", 0.99951) == "99.95%"
+    assert figure("success_ratio", 1 - 1e-6) == "99.99%", "one message of a million is missing"
+    assert figure("success_ratio", 1.0) == "100%"
+    assert [percent(value) for value in (0.5, 1 - 1e-6, 1.0)] == ["50.0%", "99.9%", "100.0%"]
     assert figure("throughput_per_s", 123456.7) == "123,457"
     assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == [
         "0.012×",

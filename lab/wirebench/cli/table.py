@@ -63,7 +63,7 @@ def figure(metric: str, value: float | None) -> str:
     if metric.endswith("_bytes"):
         return scaled(value, BYTES)
     if metric.endswith("_ratio"):
-        return f"{value * 100:.1f}%"
+        return figures.percent(value)
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 

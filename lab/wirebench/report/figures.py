@@ -180,8 +180,14 @@ def figure(metric: str, value: float) -> str:
     if metric.endswith("_bytes"):
         return scaled(value, BYTES)
     if metric.endswith("_ratio"):
-        return f"{value * 100:.4g}%" if value < 1 else "100%"
+        # Not rounded to all while any is missing.
+        return f"{min(value * 100, 99.99):.4g}%" if value < 1 else "100%"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def percent(value: float) -> str:
+    """With one decimal, and not rounded to 100% while anything is missing."""
+    return f"{min(value, 0.999):.1%}" if value < 1 else "100.0%"
 
 
 def times(value: float) -> str:

@@ -14,7 +14,7 @@ from wirebench.catalog.studies import RampLoad
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.plan.model import Plan
 from wirebench.report.charts import Bar, Curve, CurveKind
-from wirebench.report.figures import broke_at
+from wirebench.report.figures import broke_at, percent
 from wirebench.stats.types import CellAnalysis, TrialView
 from wirebench.stats.validity import number
 from wirebench.store.rundir import StoredRun
@@ -68,7 +68,7 @@ _CURVES: tuple[tuple[str, CurveKind, Callable[[Round], float | None]], ...] = (
 WITHOUT = ", without those that broke"
 _TEXTS: Mapping[CurveKind, Callable[[float], str]] = {
     "time": duration,
-    "share": "{:.1%}".format,
+    "share": percent,
     "bytes": lambda value: scaled(value, BYTES),
 }
 
