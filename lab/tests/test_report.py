@@ -610,6 +610,30 @@ def test_a_project_that_is_broken_costs_the_page_its_articles_only(
     assert "article-concurrency" not in text
 
 
+def test_memory_to_choose_by_is_of_one_set_of_rungs(tmp_path: Path) -> None:
+    """A connection over TLS takes more, and not everybody speaks it."""
+    world = replace(WORLD, studies=("concurrency",), preset="tls", samples=5)
+    stored = read_run(write_run(tmp_path, world))
+    analysis = analyse_run(stored)
+    choice = page_view(stored, analysis).studies[0].choice
+    assert choice is not None
+    place = [one.title for one in choice.criteria].index("memory per connection")
+    shown = {row.contestant: row.fields[place].value for row in choice.rows}
+    plain, over_tls = (
+        {
+            one.contestant: one.memory.own.estimate
+            for cell in analysis.cells
+            if cell.cell == name
+            for one in cell.entries
+            if one.twin_of is None and one.memory is not None and one.memory.own is not None
+        }
+        for name in ("c50", "tls-c50")
+    )
+    assert plain["go/net-http"] != over_tls["go/net-http"]
+    assert shown["go/net-http"] == plain["go/net-http"]
+    assert shown["rust/axum"] == plain["rust/axum"]
+
+
 def test_what_another_one_beats_in_both_is_dominated() -> None:
     def trade(name: str, size: float, time_ns: float) -> Trade:
         return Trade(contestant=name, size=size, time_ns=time_ns, text="")

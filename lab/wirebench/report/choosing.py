@@ -10,7 +10,15 @@ from dataclasses import dataclass
 
 from wirebench.catalog.licences import is_permissive
 from wirebench.catalog.model import unit_of
-from wirebench.catalog.studies import Cell, ClientLoad, ClosedLoad, EachLoad, OpenLoad
+from wirebench.catalog.studies import (
+    Cell,
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    OpenLoad,
+    on_all_cores,
+    over_tls,
+)
 from wirebench.catalog.units import BYTES, scaled
 from wirebench.footprint.model import Footprint
 from wirebench.report.charts import Style, Trade, trade_chart
@@ -18,7 +26,7 @@ from wirebench.report.facts import Facts
 from wirebench.report.figures import MEMORY_PER_CONNECTION, figure, noun
 from wirebench.report.model import ChartView, ChoiceField, ChoiceRow, ChoiceView, Criterion
 from wirebench.stats.summary import higher_is_better
-from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.stats.types import BlockMedian, CellAnalysis, EntryAnalysis
 
 Cells = Sequence[tuple[CellAnalysis, Cell]]
 
@@ -148,17 +156,20 @@ def _measured(found: tuple[CellAnalysis, Cell], metric: str) -> _Column | None:
 
 
 def _memory(cells: Cells) -> _Column | None:
-    slopes = {
-        one.contestant: one.memory.own
-        for analysis, _ in cells
-        for one in _chosen(analysis)
-        if one.memory is not None and one.memory.own is not None
-    }
-    if not slopes:
+    """Of one set of rungs, plain ones if there are such: a connection over TLS, or of a server on
+    all cores, takes another amount.
+    """
+    plain_first = sorted(cells, key=lambda one: (over_tls(one[1].load), on_all_cores(one[1].load)))
+    found = next(((one, cell) for one, cell in plain_first if _slopes(one)), None)
+    if found is None:
         return None
+    slopes, load = _slopes(found[0]), found[1].load
+    title = "memory per connection" + (", over TLS" if over_tls(load) else "")
     return _Column(
         criterion=Criterion(
-            title="memory per connection", metric=MEMORY_PER_CONNECTION, at_least=False
+            title=title + (", all cores" if on_all_cores(load) else ""),
+            metric=MEMORY_PER_CONNECTION,
+            at_least=False,
         ),
         fields={
             name: ChoiceField(
@@ -167,6 +178,14 @@ def _memory(cells: Cells) -> _Column | None:
             for name, one in slopes.items()
         },
     )
+
+
+def _slopes(cell: CellAnalysis) -> dict[str, BlockMedian]:
+    return {
+        one.contestant: one.memory.own
+        for one in _chosen(cell)
+        if one.memory is not None and one.memory.own is not None
+    }
 
 
 def _costs(names: Sequence[str], footprints: Mapping[str, Footprint]) -> Iterable[_Column]:
