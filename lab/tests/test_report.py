@@ -610,6 +610,22 @@ def test_a_project_that_is_broken_costs_the_page_its_articles_only(
     assert "article-concurrency" not in text
 
 
+def test_a_bound_to_choose_by_says_so_and_is_open(view: PageView) -> None:
+    """More than the load generator could ask for is not missed."""
+    choice = view.studies[0].choice
+    assert choice is not None
+    place = next(index for index, one in enumerate(choice.criteria) if one.at_least)
+    found = {row.contestant: row.fields[place] for row in choice.rows}
+    axum, node = found["rust/axum"], found["node/http"]
+    assert axum.text.startswith("≥ ")
+    assert axum.low is not None
+    assert axum.high is None
+    assert not node.text.startswith("≥ ")
+    assert node.low is not None
+    assert node.high is not None
+    assert "so that the server may do better" in choice.how
+
+
 def test_memory_to_choose_by_is_of_one_set_of_rungs(tmp_path: Path) -> None:
     """A connection over TLS takes more, and not everybody speaks it."""
     world = replace(WORLD, studies=("concurrency",), preset="tls", samples=5)

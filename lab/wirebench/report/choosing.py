@@ -23,8 +23,9 @@ from wirebench.catalog.units import BYTES, scaled
 from wirebench.footprint.model import Footprint
 from wirebench.report.charts import Style, Trade, trade_chart
 from wirebench.report.facts import Facts
-from wirebench.report.figures import MEMORY_PER_CONNECTION, figure, noun
+from wirebench.report.figures import MEMORY_PER_CONNECTION, figure, figure_sign, noun
 from wirebench.report.model import ChartView, ChoiceField, ChoiceRow, ChoiceView, Criterion
+from wirebench.stats.bottleneck import LIMITED_METRICS
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import BlockMedian, CellAnalysis, EntryAnalysis
 
@@ -32,8 +33,9 @@ Cells = Sequence[tuple[CellAnalysis, Cell]]
 
 _HOW = (
     "A figure is the median over the run's trials. A contestant meets a limit when its median does;"
-    " ? says that the limit lies within the range of its trials. Not known is not met. wirebench"
-    " decide asks all runs of this host, and judges by intervals."
+    " ? says that the limit lies within the range of its trials, or beyond a bound: ≥ and ≤ stand"
+    " where the load generator was the limit, so that the server may do better. Not known is not"
+    " met. wirebench decide asks all runs of this host, and judges by intervals."
 )
 _HOW_CHART = (
     "Left and low is better. Filled and named: no other contestant is better in both. Medians,"
@@ -137,11 +139,13 @@ def _measured(found: tuple[CellAnalysis, Cell], metric: str) -> _Column | None:
     for one in _chosen(analysis):
         summary = one.summary.metrics.get(metric)
         if summary is not None and one.standing.rank_low is not None:
+            limited = one.generator_bound and metric in LIMITED_METRICS
+            more = higher_is_better(metric)
             fields[one.contestant] = ChoiceField(
-                text=figure(metric, summary.median),
+                text=figure_sign(one, metric) + figure(metric, summary.median),
                 value=summary.median,
-                low=summary.least,
-                high=summary.greatest,
+                low=None if limited and not more else summary.least,
+                high=None if limited and more else summary.greatest,
             )
     if not fields:
         return None

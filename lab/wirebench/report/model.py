@@ -169,7 +169,9 @@ class ChoiceField:
     """In the metric's unit; None: not known."""
     low: float | None
     high: float | None
-    """The range that it may lie in; None with too few trials."""
+    """The range that it may lie in; None on one side: no bound is known there, on both: too few
+    trials.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -114,11 +114,12 @@
     return wrong || input.value.trim() === "" ? null : limit;
   }
 
-  // "met", "perhaps" where the limit lies within the range of the trials, "missed" or "unknown".
+  // "met", "perhaps" where the limit lies within the range of the trials, which is open on the side of a missing bound, "missed" or "unknown".
   function judge(cell, limit, least) {
     const { value, low, high } = cell.dataset;
     if (value === undefined) return "unknown";
-    if (low !== undefined && Number(low) < limit && limit < Number(high)) return "perhaps";
+    const ranged = low !== undefined || high !== undefined;
+    if (ranged && Number(low ?? -Infinity) < limit && limit < Number(high ?? Infinity)) return "perhaps";
     return (least ? value >= limit : value <= limit) ? "met" : "missed";
   }
 
