@@ -16,6 +16,7 @@ import tempfile
 import termios
 import time
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -492,9 +493,11 @@ class Screen(unittest.TestCase):
 
 class Endings(unittest.TestCase):
     def interrupted(
-        self, number: signal.Signals, *arguments: str, after: int = 20
+        self, signals: Sequence[signal.Signals], *arguments: str, after: int = 20
     ) -> tuple[int, dict[str, Any]]:
-        """Sends the signal when the server has seen so many requests."""
+        """Sends the signals when the server has seen so many requests. The process is stopped
+        meanwhile, so that all of them are there when it looks.
+        """
         with serving(http_replies(lambda n: reply())) as server:
             command = [
                 WIRELOAD,
@@ -507,7 +510,10 @@ class Endings(unittest.TestCase):
             ) as process:
                 while server.requests < after:
                     time.sleep(0.01)
-                process.send_signal(number)
+                process.send_signal(signal.SIGSTOP)
+                os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+                for number in (*signals, signal.SIGCONT):
+                    process.send_signal(number)
                 out, _ = process.communicate(timeout=30)
             return process.returncode, json.loads(out)
 
@@ -515,33 +521,19 @@ class Endings(unittest.TestCase):
         for number in (signal.SIGINT, signal.SIGTERM):
             for words in (["-d", "60s"], ["-n", "100000000"], ["--each", "100000000"]):
                 with self.subTest(number.name, words=words):
-                    code, document = self.interrupted(number, *words)
+                    code, document = self.interrupted([number], *words)
                     self.assertEqual(code, 0)
                     self.assertEqual(document["window"]["stopped_by"], "signal")
                     self.assertGreater(document["requests"]["ok"], 0)
                     self.assertEqual(violations(document, SCHEMA), [])
 
     def test_a_second_signal_does_not_lose_what_was_measured(self) -> None:
-        with serving(http_replies(lambda n: reply())) as server:
-            command = [
-                WIRELOAD,
-                *typed("-q --json - -c 2 -d 60s"),
-                f"http://127.0.0.1:{server.port}/",
-            ]
-            with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
-                while server.requests < 20:
-                    time.sleep(0.01)
-                # Stopped, so that both are there when it looks.
-                process.send_signal(signal.SIGSTOP)
-                os.waitid(os.P_PID, process.pid, os.WSTOPPED)
-                for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCONT):
-                    process.send_signal(number)
-                out, _ = process.communicate(timeout=30)
-        self.assertEqual(process.returncode, 0)
-        self.assertEqual(json.loads(out)["window"]["stopped_by"], "signal")
+        code, document = self.interrupted([signal.SIGINT, signal.SIGTERM], "-d", "60s")
+        self.assertEqual(code, 0)
+        self.assertEqual(document["window"]["stopped_by"], "signal")
 
     def test_a_signal_in_the_warm_up(self) -> None:
-        code, document = self.interrupted(signal.SIGINT, "-d", "60s", "--warmup", "60s")
+        code, document = self.interrupted([signal.SIGINT], "-d", "60s", "--warmup", "60s")
         self.assertEqual(code, 2)
         self.assertEqual(document["window"]["stopped_by"], "signal")
         self.assertEqual(document["requests"]["ok"], 0)
