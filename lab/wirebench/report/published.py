@@ -20,6 +20,7 @@ from wirebench.report.figures import (
     amount,
     bound_sign,
     figure_sign,
+    times,
     value_of,
     visible,
 )
@@ -348,9 +349,7 @@ def _ratio(metric: str, row: PublishedFigure, entry: EntryAnalysis, value: float
         {"at least": "at most", "at most": "at least"}.get(row.bound or ""),
     } - {None}
     sign = bound_sign("no bound" if len(signs) > 1 else next(iter(signs), None))  # type: ignore[arg-type]  # their own words
-    ratio = value / row.value
-    # Two decimals would make 0.00 of one below a two-hundredth.
-    return f"{sign}{ratio:.2f}x" if ratio >= 0.0995 else f"{sign}{ratio:.2g}x"
+    return f"{sign}{times(value / row.value).removesuffix('×')}x"
 
 
 def _order(metric: str, found: Sequence[_Mapped]) -> Order:
