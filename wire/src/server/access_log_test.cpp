@@ -99,6 +99,18 @@ TEST(access_log, one_line_for_each_request) {
     EXPECT_EQ(l.next().substr(0, 26), "\"GET /ws HTTP/1.1\" 101 - \"");
     EXPECT_EQ(l.size(), 7U);
 }
+TEST(access_log, early_hints_are_no_part_of_the_body) {
+    logged l([](response res) {
+        EXPECT_TRUE(res.early_hints({{"Link", "</a>"}}));
+        if (res.request().path() == "/none") res.status(204);
+        res.send("hello");
+    });
+    testing::raw_peer p(l.server->port());
+    p.send("GET /a HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"GET /a HTTP/1.1\" 200 5 \"-\" \"-\" in 28");
+    p.send("GET /none HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(l.next(), "\"GET /none HTTP/1.1\" 204 - \"-\" \"-\" in 31");
+}
 TEST(access_log, what_was_refused_or_given_up) {
     std::promise<response> kept;
     router r;

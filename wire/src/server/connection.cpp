@@ -324,7 +324,7 @@ void connection::write_response(exchange& e, bool keep_alive, framing how, std::
         p = put(p, "Connection: keep-alive\r\n");
     }
     p = put(p, "\r\n");
-    e.head_bytes_out = static_cast<std::uint64_t>(p - begin);
+    e.head_bytes_out += static_cast<std::uint64_t>(p - begin);
     if (!bodiless && e.req.head_.method != method::head && !e.body.empty()) p = put(p, e.body);
     e.bytes_out += static_cast<std::uint64_t>(p - begin);  // interim responses may be counted
     to.commit(static_cast<std::size_t>(p - begin));

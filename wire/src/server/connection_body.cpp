@@ -131,6 +131,7 @@ void connection::abandon(errc why, bool observed) {
 
 void connection::send_interim(std::string_view head) {
     current_->bytes_out += head.size();
+    current_->head_bytes_out += head.size();
     write(head);
 }
 

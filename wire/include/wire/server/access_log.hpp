@@ -28,7 +28,7 @@ struct access_record {
     // Bytes of the head, and of the body as far as it came, without chunk framing.
     std::uint64_t bytes_in = 0;
     // Bytes of the response as given to the connection, before TLS, and those of them that are its
-    // head. The peer need not have received them.
+    // head, with those of early_hints() before it. The peer need not have received them.
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;
     // Since the request's head was complete.
