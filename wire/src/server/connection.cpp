@@ -344,9 +344,10 @@ void connection::respond(exchange& e) {
     const bool asked_to_close = !e.req.head_.keep_alive;
     const bool keep_alive = !asked_to_close && !e.close && !worker_->draining();
     if (e.refused) e.fail(500);
-    if (e.status == 205 && e.out == nullptr) {  // has no content (RFC 9110 section 15.3.6)
+    if (e.status == 205) {  // has no content (RFC 9110 section 15.3.6)
         e.body.clear();
         e.file = nullptr;
+        e.out_length = 0;  // of what is written, if it comes in pieces
     }
     if (e.out != nullptr && !e.instead) {
         begin_streaming(e, keep_alive);

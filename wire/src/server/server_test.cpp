@@ -77,6 +77,19 @@ TEST(server, reset_content_has_none) {
     EXPECT_NE(p.head_text.find("\r\nContent-Length: 0\r\n"), std::string::npos);
     EXPECT_EQ(p.response(), "200 x");
 }
+TEST(server, reset_content_in_pieces_has_none) {
+    served s([](response res) {
+        const bool reset = res.request().path() == "/";
+        body_writer out = res.status(reset ? 205 : 200).start_body();
+        out.write("x");
+        out.finish();
+    });
+    raw_peer p(s.port());
+    p.send(get("/") + get("/other"));
+    EXPECT_EQ(p.response(), "205 ");
+    EXPECT_NE(p.head_text.find("\r\nContent-Length: 0\r\n"), std::string::npos);
+    EXPECT_EQ(p.response(), "200 x");
+}
 TEST(server, pipelined_requests_are_answered_in_order) {
     served s(mirror);
     raw_peer p(s.port());

@@ -101,8 +101,8 @@ public:
 
     // ---- a body that is there whole ----
 
-    // The body that send() sends, empty at first. Content-Length follows from it. 204 and 304, and
-    // answers to HEAD, go without it.
+    // The body that send() sends, empty at first. Content-Length follows from it. 204, 205 and
+    // 304, and answers to HEAD, go without it.
     std::string& body() noexcept;
 
     // Hands the response over. On the loop's own thread its bytes leave at the end of the loop
@@ -140,10 +140,10 @@ public:
     // ---- a body in pieces (body.hpp) ----
 
     // Sends the head now and the body as it is written: without a length in chunks to HTTP/1.1 and,
-    // to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204 and
-    // 304, have no body: what is written is dropped. Afterwards this object is empty. Until the
-    // writer is finished or destroyed, the connection's next request waits: also where nothing is
-    // sent.
+    // to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204, 205
+    // and 304, have no body: what is written is dropped. Afterwards this object is empty. Until
+    // the writer is finished or destroyed, the connection's next request waits: also where nothing
+    // is sent.
     body_writer start_body();
     // The same with Content-Length: `length` bytes, all of which must then be written.
     body_writer start_body(std::uint64_t length);
