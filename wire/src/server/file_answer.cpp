@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "connection.hpp"
+#include "exchange.hpp"
 #include "file_body.hpp"
 #include "proto/char_tables.hpp"
 #include "wire/proto/conditional.hpp"
@@ -106,9 +107,11 @@ std::string_view type_of_file(std::string_view path) {
 
 void refuse(response res, int status) {
     // They are about the file, which is not sent.
-    for (const char* name : {"Cache-Control", "Content-Disposition", "Content-Encoding", "Expires"})
+    for (const char* name :
+         {"Cache-Control", "Content-Disposition", "Content-Encoding", "Content-Type", "Expires"})
         res.remove_header(name);
-    res.status(status).send(std::string(reason_phrase(status)) + "\n");
+    response_access::of(res).say(status);
+    res.send();
 }
 
 void answer_with_file(response res, unique_fd file, const struct stat& about, std::string_view type,

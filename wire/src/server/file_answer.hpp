@@ -17,7 +17,7 @@ std::string extension_of(std::string_view path);
 // The built-in content type of that extension; application/octet-stream for others.
 std::string_view type_of_file(std::string_view path);
 
-// Answers with `status` and its reason as text.
+// Answers with `status` and the error page that there is for it, else its reason as text.
 void refuse(response res, int status);
 
 // Answers with `file`, a regular one with the attributes `about`: with validators, conditions and

@@ -105,6 +105,20 @@ TEST_F(file_server, nothing_but_files_below) {
     p.send("POST /s/a.txt HTTP/1.1\r\nHost: a\r\n\r\n");
     EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
 }
+TEST_F(file_server, refusals_have_the_servers_error_pages) {
+    server_options options;
+    options.error_pages.set(4, "text/html", "<p>four</p>");
+    served s(routes(), options);
+    raw_peer p(s.port());
+    p.send(get("none"));
+    EXPECT_EQ(p.response(), "404 <p>four</p>");
+    EXPECT_EQ(field(p, "Content-Type"), "text/html");
+    p.send(get("a.txt", "Range: bytes=100-\r\n"));
+    EXPECT_EQ(p.response(), "416 <p>four</p>");
+    EXPECT_EQ(field(p, "Content-Range"), "bytes */10");
+    p.send(get("sub"));
+    EXPECT_EQ(p.response(), "308 Permanent Redirect\n");
+}
 TEST_F(file_server, no_path_leads_around_a_guard) {
     std::filesystem::create_directories(directory / "root/private/in");
     write("root/private/x", "secret");

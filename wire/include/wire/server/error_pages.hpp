@@ -1,5 +1,6 @@
-// Pages for a server's own error responses: 400, 403, 404, 405, 408, 413, 414, 417, 426, 431, 500,
-// 501, 503 and 505. Answers to HEAD, also refusals, go without.
+// Pages for a server's own error responses, those of serve_files() included: 400, 403, 404, 405,
+// 408, 412 to 417, 421, 426, 431, 500, 501, 503 and 505. Answers to HEAD, also refusals, go
+// without.
 //
 //     options.error_pages.set(404, "text/html", "<h1>Nothing here</h1>\n")
 //         .set(5, "application/json", R"({"error":"ours"})");
