@@ -40,6 +40,8 @@ result<void> check(const server_options& options) {
                              ": expected 4, 5 or 400 to 599 and a content type");
         }
     }
+    if (options.limits.max_connections < std::max(options.loops, 1U))
+        return error(errc::bad_argument, "max_connections: expected one for each loop at least");
     const forwarded_fields& fields = options.forwarded_fields;
     if ((fields.any() || options.proxy_protocol != proxy_protocol::off) &&
         options.trusted_proxies.empty())

@@ -491,6 +491,18 @@ TEST(server, a_response_may_outlive_its_connection_and_its_server) {
     EXPECT_EQ(kept->request().path(), "/");
     kept->send("to nobody");
 }
+TEST(server, needs_a_connection_for_each_loop) {
+    server_options options;
+    options.host = "127.0.0.1";
+    options.loops = 3;
+    options.limits.max_connections = 2;
+    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::bad_argument);
+    options.limits.max_connections = 3;
+    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::none);
+    options.loops = 0;
+    options.limits.max_connections = 0;
+    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::bad_argument);
+}
 TEST(server, limits_connections) {
     server_options options;
     options.limits.max_connections = 2;

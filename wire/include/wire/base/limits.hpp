@@ -77,7 +77,8 @@ struct limits {
     // after another). Go's HTTP/2 and Node's stream high-water marks lie between 16 KiB and 1 MiB.
     std::size_t max_unsent_bytes = 1024 * 1024;
 
-    // Connections open at once in one server. Beyond it, accepted sockets are closed at once.
+    // Connections open at once in one server, shared equally among its loops: at least one for
+    // each. Beyond a loop's share, sockets that it accepts are closed at once.
     std::size_t max_connections = 100'000;
 
     // The same from one address (IPv6: one /64), over all loops. Many clients may share one, or a

@@ -119,9 +119,9 @@ public:
     // Binds and listens; connections queue in the kernel until run(). With port 0 the system
     // chooses one, which port() tells; options.unix_socket leaves the port out of account. Errors:
     // bad_argument for a host that is no address, a path that no Unix socket can have, a
-    // server_name or error page that may not be sent, proxy_protocol or forwarded_fields without
-    // trusted_proxies, and fields that exclude each other; address_in_use and others of the
-    // system's; the message names the address.
+    // server_name or error page that may not be sent, fewer limits::max_connections than loops,
+    // proxy_protocol or forwarded_fields without trusted_proxies, and fields that exclude each
+    // other; address_in_use and others of the system's; the message names the address.
     static result<server> listen(std::uint16_t port, handler h, server_options options = {});
     static result<server> listen(std::uint16_t port, router routes, server_options options = {});
 
