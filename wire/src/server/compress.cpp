@@ -140,6 +140,19 @@ bool shrinks(std::string_view content_type) {
            std::find(others.begin(), others.end(), type) != others.end();
 }
 
+// Whether a list that may be spread over several of the fields has it.
+bool any_has_token(std::string_view fields, std::string_view name, std::string_view token) {
+    while (!fields.empty()) {
+        const std::string_view line = fields.substr(0, fields.find('\r'));
+        fields.remove_prefix(line.size() + 2);
+        const std::size_t colon = line.find(':');
+        if (equals_ignoring_case(line.substr(0, colon), name) &&
+            list_has_token(line.substr(colon + 2), token))
+            return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 void compressors::edit(response& res) {
@@ -153,9 +166,9 @@ void compressors::edit(response& res) {
         return;
     if (res.status() == 206 || res.header("Content-Encoding")) return;
     if (!shrinks(res.header("Content-Type").value_or("text/plain"))) return;
-    if (list_has_token(res.header("Cache-Control").value_or(""), "no-transform")) return;
-    const std::string_view vary = res.header("Vary").value_or("");
-    if (!list_has_token(vary, "accept-encoding") && !list_has_token(vary, "*"))
+    if (any_has_token(e.fields, "cache-control", "no-transform")) return;
+    if (!any_has_token(e.fields, "vary", "accept-encoding") &&
+        !any_has_token(e.fields, "vary", "*"))
         res.header("Vary", "Accept-Encoding");
     if (unchanged) return;
     // Also for HEAD, whose fields are to be those of GET.

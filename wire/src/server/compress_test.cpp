@@ -29,6 +29,10 @@ struct compressed_responses : testing::compressed {
         r.get("/as-is", [this](response res) {
             res.header("Cache-Control", "max-age=1, No-Transform").send(whole);
         });
+        r.get("/as-is-twice", [this](response res) {
+            res.header("Cache-Control", "max-age=1").header("Cache-Control", "no-transform");
+            res.send(whole);
+        });
         r.get("/vary",
               [this](response res) { res.header("Vary", "Cookie, Accept-Encoding").send(whole); });
         r.get("/none", [](response res) { res.status(204).send(); });
@@ -57,6 +61,7 @@ TEST_F(compressed_responses, what_is_left_alone) {
     EXPECT_EQ(ask("/encoded").find("gzip"), std::string::npos);
     EXPECT_EQ(ask("/part"), "whole");
     EXPECT_EQ(ask("/as-is"), "whole");
+    EXPECT_EQ(ask("/as-is-twice"), "whole");
     EXPECT_EQ(ask("/none"), "");
 }
 TEST_F(compressed_responses, types_that_shrink) {
