@@ -96,6 +96,22 @@ TEST(client, every_method_and_own_fields) {
     EXPECT_EQ(ask(method::get), "200 GET 1 - me/1");
     EXPECT_EQ(c.connections_opened(), 1U);
 }
+TEST(client, a_user_agent_of_the_request_replaces_the_clients) {
+    served s([](response res) {
+        std::string agents;
+        for (const header& h : res.request().headers())
+            if (equals_ignoring_case(h.name, "user-agent")) agents += std::string(h.value) + ";";
+        res.send(agents);
+    });
+    client_options options;
+    options.user_agent = "client/1";
+    client c = make(options);
+    client_request r;
+    r.url = url(s);
+    EXPECT_EQ(show(c.send(r)), "200 client/1;");
+    r.headers = {{"user-agent", "request/1"}};
+    EXPECT_EQ(show(c.send(r)), "200 request/1;");
+}
 TEST(client, bodies_of_every_size_and_framing) {
     client_options options;
     client c = make(options);

@@ -114,15 +114,21 @@ errc client_connection::write_request(const client_job& job) {
                     : head_writer::request(out(), to_string(r.method), to.target);
     bool has_host = false;
     bool has_te = false;
+    bool has_user_agent = false;
+    bool has_proxy_authorization = false;
     for (const auto& [name, value] : r.headers) {
         has_host = has_host || equals_ignoring_case(name, "host");
         has_te = has_te || equals_ignoring_case(name, "te");
+        has_user_agent = has_user_agent || equals_ignoring_case(name, "user-agent");
+        has_proxy_authorization =
+            has_proxy_authorization || equals_ignoring_case(name, "proxy-authorization");
     }
     if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
-    if (origin_->forwarded && !origin_->to.proxy->authorization.empty()) {
+    if (origin_->forwarded && !origin_->to.proxy->authorization.empty() &&
+        !has_proxy_authorization) {
         head.field("Proxy-Authorization", origin_->to.proxy->authorization);
     }
-    if (!owner_->options().user_agent.empty())
+    if (!owner_->options().user_agent.empty() && !has_user_agent)
         head.field("User-Agent", owner_->options().user_agent);
     for (const auto& [name, value] : r.headers) {
         if (!is_own_field(name)) head.field(name, value);

@@ -105,6 +105,22 @@ TEST(proxy, is_sent_whole_urls_over_one_connection) {
     EXPECT_EQ(c.get("http://two.example:81")->body(), "GET http://two.example:81/ HTTP/1.1");
     EXPECT_EQ(c.connections_opened(), 1U);
 }
+TEST(proxy, credentials_of_a_request_replace_those_of_the_options) {
+    raw_server p([](raw_server& r) {
+        auto v = r.accept();
+        const std::string asked = v.request();
+        EXPECT_NE(asked.find("\r\nproxy-authorization: Bearer own\r\n"), std::string::npos)
+            << asked;
+        EXPECT_EQ(asked.find("Proxy-Authorization: Basic"), std::string::npos) << asked;
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    http::client_options options;
+    options.proxy = proxy_url(p, "u:p@");
+    auto c = *http::client::create(options);
+    auto request = http::make_request(http::method::get, "http://one.example/");
+    request.headers.emplace_back("proxy-authorization", "Bearer own");
+    EXPECT_TRUE(c.send(std::move(request)));
+}
 TEST(proxy, is_not_asked_for_what_goes_direct) {
     served s([](http::response res) { res.send("direct"); });
     http::client_options options;

@@ -87,7 +87,7 @@ struct client_options : open_options, client_timeouts {
     // Bounds on what a server sends. limits.max_body_bytes, 64 MiB here, is for bodies that are
     // kept whole; responses in pieces have max_streamed_bytes instead.
     wire::limits limits;
-    // The User-Agent field of every request; empty: no such field.
+    // The User-Agent field of every request that brings none of its own; empty: no such field.
     std::string user_agent;
     // Connections to one origin (scheme, host and port), or to the proxy. Requests beyond that
     // wait.

@@ -53,9 +53,9 @@ struct client_request {
     // percent-encoded; with_query() of wire/proto/url.hpp helps. Others end with errc::bad_url.
     std::string url;
     // Names and values of further fields, sent in this order. Content-Length, Transfer-Encoding and
-    // Connection are the library's own and ignored here; Host replaces the one made from the URL. A
-    // name that is no token, or a value with a control character, ends the request with an error
-    // before anything is sent.
+    // Connection are the library's own and ignored here; Host replaces the one made from the URL,
+    // User-Agent and Proxy-Authorization those of the client's options. A name that is no token, or
+    // a value with a control character, ends the request with an error before anything is sent.
     std::vector<std::pair<std::string, std::string>> headers;
     // Sent with its Content-Length.
     std::string body;
