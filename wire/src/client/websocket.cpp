@@ -89,7 +89,14 @@ private:
         [[maybe_unused]] const auto n = ::getrandom(nonce.data(), nonce.size(), 0);
         key_ = make_key(nonce);
         std::vector<http::header> extra;
-        for (const auto& [name, value] : options_.headers) extra.push_back({name, value});
+        std::string host = url_.authority();
+        for (const auto& [name, value] : options_.headers) {
+            if (http::equals_ignoring_case(name, "host")) {
+                host = value;
+            } else {
+                extra.push_back({name, value});
+            }
+        }
         std::string cookies;
         if (options_.cookies != nullptr && !has_own_cookies())
             cookies = options_.cookies->header(url_, http::unix_now());
@@ -99,8 +106,7 @@ private:
         std::string offer;
         if (options_.deflate) offer = deflate_offer(*options_.deflate);
         if (!offer.empty()) extra.push_back({"Sec-WebSocket-Extensions", offer});
-        if (const errc refused =
-                write_upgrade_request(out(), url_.target, url_.authority(), key_, extra);
+        if (const errc refused = write_upgrade_request(out(), url_.target, host, key_, extra);
             refused != errc::none) {
             fail(refused);
             return;

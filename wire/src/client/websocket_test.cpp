@@ -161,6 +161,17 @@ TEST(ws_blocking_client, offers_subprotocols_and_fields) {
     EXPECT_EQ(c->receive()->data, "bi");
     EXPECT_EQ(c->receive().error().message.substr(0, 34), "the session has ended with code 10");
 }
+TEST(ws_blocking_client, a_host_of_the_caller_replaces_the_urls) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        const std::string request = v.request();
+        EXPECT_NE(request.find("\r\nHost: virtual\r\n"), std::string::npos) << request;
+        EXPECT_EQ(request.find("127.0.0.1"), std::string::npos) << request;
+    });
+    dial_options options;
+    options.headers = {{"host", "virtual"}};
+    EXPECT_EQ(blocking_client::connect(raw.url("/", "ws"), options).code(), errc::closed_early);
+}
 TEST(ws_blocking_client, masks_every_frame_differently) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
