@@ -413,7 +413,9 @@ result<void> blocking_client::send(std::string_view data, opcode op) {
 result<message> blocking_client::receive(std::chrono::milliseconds wait) {
     state& s = *state_;
     if (s.waiting.empty() && s.open != nullptr) {
-        const time_point until = clock::now() + wait;
+        // A year is for ever here, and the sum with more might overflow.
+        constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);
+        const time_point until = clock::now() + std::min(wait, longest);
         do {
             s.dial->wait(until - clock::now());
         } while (s.waiting.empty() && s.open != nullptr && clock::now() < until);

@@ -199,6 +199,18 @@ TEST(ws_blocking_client, masks_every_frame_differently) {
     for (int i = 0; i < 100; ++i) EXPECT_TRUE(c.send("abc"));
     EXPECT_EQ(c.receive().code(), errc::closed_early);
 }
+TEST(ws_blocking_client, waits_as_long_as_it_is_told_to) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::this_thread::sleep_for(50ms);
+        v.send("\x81\x04late");
+    });
+    auto c = *blocking_client::connect(raw.url("/", "ws"));
+    const auto got = c.receive(std::chrono::milliseconds::max());
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->data, "late");
+}
 TEST(ws_blocking_client, a_message_that_the_server_did_not_take_is_an_error) {
     for (const bool with_goodbye : {true, false}) {
         raw_server raw([with_goodbye](raw_server& r) {
