@@ -311,6 +311,7 @@ void client_core::became_idle(client_connection& c, std::unique_ptr<client_job> 
             o.idle.erase(o.idle.begin());
             oldest->abandon();
             defer(*oldest);
+            tidy(o);  // where none is kept, it was the last
         }
     }
     settle(std::move(done), std::move(got));

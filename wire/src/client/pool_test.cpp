@@ -109,6 +109,21 @@ TEST(pool, an_idle_connection_makes_room_for_another_host) {
     }
     EXPECT_EQ(c.connections_opened(), 20U);
 }
+TEST(pool, keeps_no_connection_where_none_may_be_idle) {
+    served s(ok);
+    client_options options;
+    options.resolve = here;
+    options.max_idle_per_host = 0;
+    auto c = *client::create(options);
+    for (int i = 0; i < 12; ++i) {
+        // Twice in a row: what was remembered of the first is gone.
+        const std::string host(1, static_cast<char>('a' + i / 2 % 3));
+        const auto got = c.get(url(s, host + ".example"));
+        ASSERT_TRUE(got) << got.error().message;
+        EXPECT_FALSE(got->reused());
+    }
+    EXPECT_EQ(c.connections_opened(), 12U);
+}
 TEST(pool, what_waits_is_bounded) {
     std::atomic<bool> release{false};
     raw_server raw([&](raw_server& r) {
