@@ -490,6 +490,20 @@ class BrokenServers(unittest.TestCase):
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"closed_early": 1}, 4))
         self.assertIn('code 1011, reason "sorry"', run.document["first_error"]["received"])
 
+    def test_a_close_frame_is_answered(self) -> None:
+        ends: list[tuple[int, bytes] | None] = []
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            shake_hands(connection)
+            read_frame(connection)
+            connection.sendall(frame(CLOSE, b"\x03\xe9bye"))
+            ends.append(read_frame(connection))
+
+        with serving(handle) as server:
+            run = load_ws(server, "-n", "1", "-c", "1")
+        self.assertEqual(run.errors, {"closed_early": 1})
+        self.assertEqual(ends, [(CLOSE, b"\x03\xe9")])
+
     def test_fuzzed_frames_are_counted_and_never_crash_it(self) -> None:
         noise = random.Random(3)
 

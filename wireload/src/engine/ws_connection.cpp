@@ -85,6 +85,16 @@ void ws_connection::append_goodbye(wire::buffer& out) {
     wire::ws::append_close(out, wire::ws::close_code::normal, {}, key_for(0));
 }
 
+void ws_connection::answer_close(std::uint16_t code) {
+    if (unsent() != 0) return;  // not to one who takes nothing
+    finish_writing();
+    wire::buffer& bytes = out();
+    const std::size_t before = bytes.size();
+    wire::ws::append_close(bytes, code, {}, key_for(0));
+    host_.window().count_out(bytes.size() - before);
+    (void)flush();
+}
+
 std::string ws_connection::sent_text(std::uint64_t counter) const {
     const plan& p = host_.the_plan();
     return p.message.content().text(
@@ -214,6 +224,7 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
             break;
         case wire::ws::event::pong: break;
         case wire::ws::event::close:
+            answer_close(step.code);
             fail(error_kind::closed_early,
                  fmt::format("a close frame, code {}, reason \"{}\"", step.code, step.data), false);
             return;

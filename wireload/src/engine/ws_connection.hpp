@@ -13,6 +13,7 @@
 // A close frame, a broken rule or an answer to nothing fails the connection.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,8 @@ private:
     void forget() override { unfinished_.reset(); }
     void append_goodbye(wire::buffer& out) override;
     void append_pong(std::string_view data);
+    // Says the same code back (RFC 6455 section 5.5.1); fail() follows.
+    void answer_close(std::uint16_t code);
 
     void on_data(std::span<char> bytes) override;
     void on_end() override;
