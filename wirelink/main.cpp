@@ -15,11 +15,13 @@
 #include <unistd.h>
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 namespace {
 
@@ -187,6 +189,15 @@ int main(int argc, char** argv) {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {
         return app.exit(error) == 0 ? 0 : exit_usage;
+    }
+    // "nan" is a number to CLI11, and beyond neither end of a range.
+    for (const auto& [name, value] :
+         {std::pair{"--rtt-ms", rtt_ms}, std::pair{"--jitter-ms", jitter_ms},
+          std::pair{"--rate-mbit", rate_mbit}, std::pair{"--loss-percent", loss_percent},
+          std::pair{"--reorder-percent", reorder_percent}}) {
+        if (std::isfinite(value)) continue;
+        fmt::print(stderr, "wirelink: {}: expected a number, got {}\n", name, value);
+        return exit_usage;
     }
     const auto milliseconds = [](double value) {
         return nanoseconds{static_cast<std::int64_t>(value * 1e6)};

@@ -118,3 +118,15 @@ def test_who_asks_for_netem_is_told_why_there_is_none(wirelink: Path, tmp_path: 
     assert link.returncode == 2
     assert output == ""
     assert error.startswith("wirelink: tc qdisc add dev wan0 root")
+
+
+@pytest.mark.parametrize("option", ["jitter-ms", "rate-mbit", "loss-percent"])
+def test_what_is_not_a_number_is_refused(wirelink: Path, option: str) -> None:
+    done = subprocess.run(
+        [str(wirelink), "--rtt-ms=54", f"--{option}=nan"],
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert (done.returncode, done.stdout) == (64, "")
+    assert done.stderr.startswith("wirelink: ")
