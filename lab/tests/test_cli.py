@@ -101,6 +101,18 @@ def test_list_as_json_with_a_wrong_manifest_among_them(
     ]
     assert "sh/bad is left out" in said.err
     assert "sh/bad/manifest.toml: library: expected a valid string, got 1" in said.err
+    assert {tuple(row) for row in rows} == {tuple(rows[0])}, "each has the same keys"
+
+
+def test_list_with_a_wrong_manifest_among_them(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.add("sh/bad", "library = 1")
+    assert run_app(["list"]) == 1
+    said = capsys.readouterr()
+    assert said.out.splitlines()[4].split() == ["sh/bad", "bad", "manifest"]
+    assert "sh/bad is left out" in said.err
+    assert "'wirebench doctor' shows how to install what is missing" in said.err
 
 
 def test_show_prints_the_effective_manifest(

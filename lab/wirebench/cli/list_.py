@@ -81,6 +81,7 @@ def _bad_row(identity: str, message: str) -> dict[str, Any]:
         "calls": [],
         "tls": False,
         "status": "bad_manifest",
+        "missing": [],
         "detail": message,
     }
 
