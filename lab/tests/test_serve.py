@@ -25,6 +25,7 @@ from browser import Page, chromium, find_chromium
 from synthetic_run import World, write_run
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.cli.serve import hosts_of
 from wirebench.report import write_report
 from wirebench.serve.application import Application
 from wirebench.serve.under_way import UnderWay
@@ -251,6 +252,11 @@ def test_another_host_is_refused(application: Application, host: str) -> None:
     answer = ask(application, "/", HTTP_HOST=host)
     assert answer.status == 421
     assert "Runs on this host" not in answer.text
+
+
+def test_at_the_port_of_http_the_host_has_none() -> None:
+    assert hosts_of(8088) == {"127.0.0.1:8088", "localhost:8088"}
+    assert hosts_of(80) == {"127.0.0.1:80", "localhost:80", "127.0.0.1", "localhost"}
 
 
 def test_pages_of_other_sites_get_nothing_but_may_link(application: Application) -> None:

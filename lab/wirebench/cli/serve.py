@@ -22,6 +22,7 @@ MOST_CONNECTIONS = 50
 MOST_BYTES = 16 * 1024
 """Of a request's head, and of a body, which no page reads."""
 IDLE_S = 60
+_PORT_OF_HTTP = 80
 
 
 def register(app: typer.Typer) -> None:
@@ -81,7 +82,7 @@ def serve(
             f"--port: {port} cannot be had ({error.strerror}); choose another, or 0 for any"
         ) from error
     number = server.effective_port
-    application.hosts = frozenset({f"127.0.0.1:{number}", f"localhost:{number}"})
+    application.hosts = hosts_of(number)
     console().print(f"http://127.0.0.1:{number}/", markup=False)
     if open_:
         address.put(f"http://127.0.0.1:{number}/")
@@ -90,3 +91,12 @@ def serve(
         threading.Event().wait()
     except KeyboardInterrupt:
         return  # that is how it ends
+
+
+def hosts_of(port: int) -> frozenset[str]:
+    """What ``Host`` says where the pages are served at this port. Browsers leave out the port that
+    http has anyway (RFC 9110, section 4.2.3).
+    """
+    names = ("127.0.0.1", "localhost")
+    found = {f"{name}:{port}" for name in names}
+    return frozenset(found | set(names) if port == _PORT_OF_HTTP else found)
