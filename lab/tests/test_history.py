@@ -217,13 +217,25 @@ def test_each_preset_has_series_of_its_own(results: Path) -> None:
     assert "preset hour" in heading(found[0])
 
 
-@pytest.mark.parametrize("damage", ["text", "version", "table"])
+@pytest.mark.parametrize("damage", ["text", "page", "version", "table"])
 def test_a_damaged_index_is_made_anew(results: Path, damage: str) -> None:
     with Index(results) as index:
         whole = index.runs()
+        found = index.series("throughput_per_s", host_id=whole[0].host_id)
+    assert found
     path = results / INDEX_FILE
     if damage == "text":
         path.write_text("this is no database, and long enough for a header" * 100)
+    elif damage == "page":
+        with sqlite3.connect(path) as connection:
+            (number,) = connection.execute(
+                "SELECT rootpage FROM sqlite_master WHERE name = 'figures'"
+            ).fetchone()
+            (size,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.close()
+        with path.open("r+b") as file:
+            file.seek((number - 1) * size)
+            file.write(b"\xff" * size)
     else:
         with sqlite3.connect(path) as connection:
             connection.execute(
@@ -232,6 +244,7 @@ def test_a_damaged_index_is_made_anew(results: Path, damage: str) -> None:
         connection.close()
     with Index(results) as index:
         assert index.runs() == whole
+        assert index.series("throughput_per_s", host_id=whole[0].host_id) == found
 
 
 def test_without_room_for_its_file_the_index_is_in_memory(results: Path) -> None:

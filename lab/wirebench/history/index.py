@@ -291,8 +291,7 @@ def _open_file(path: Path) -> sqlite3.Connection:
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
-        if version == VERSION:
-            connection.execute("SELECT count(*) FROM runs").fetchone()
+        if version == VERSION and _is_whole(connection):
             return connection
     except sqlite3.DatabaseError:
         version = -1
@@ -300,6 +299,13 @@ def _open_file(path: Path) -> sqlite3.Connection:
     with contextlib.suppress(FileNotFoundError):
         path.unlink()
     return _with_tables(sqlite3.connect(path, timeout=30))
+
+
+def _is_whole(connection: sqlite3.Connection) -> bool:
+    """Whether no page of it is damaged. ``sqlite3.DatabaseError`` where a table is not there."""
+    connection.execute("SELECT count(*) FROM runs").fetchone()
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    return bool(found == "ok")
 
 
 def _with_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
