@@ -239,6 +239,30 @@ def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
+def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    run.close()
+    (run.path / "host.json").write_text("[]")
+    with pytest.raises(StoreError, match=r"host\.json: expected an object of JSON"):
+        read_run(run.path)
+    (run.path / "host.json").unlink()
+    # A folder stands for a file of another user: for the superuser there is none.
+    for name in ("trials.jsonl", "run.json"):
+        (run.path / name).unlink(missing_ok=True)
+        (run.path / name).mkdir()
+        with pytest.raises(StoreError, match=f"{name}: not read: Is a directory"):
+            read_run(run.path)
+
+
+def test_a_run_that_cannot_be_written_says_so(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    run.close()
+    (run.path / ".lock").unlink()
+    (run.path / ".lock").mkdir()
+    with pytest.raises(StoreError, match="expected a run that can be written: Is a directory"):
+        RunDirectory(run.path)
+
+
 WRITER = """
 import sys
 from pathlib import Path

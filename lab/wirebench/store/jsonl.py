@@ -38,6 +38,8 @@ def read_whole(path: Path) -> object:
         raise StoreError(
             f"{path}: expected a file of a run, got none; is {path.parent} a run directory?"
         ) from None
+    except OSError as error:
+        raise StoreError(f"{path}: not read: {error.strerror}") from error
     except ValueError as error:
         raise StoreError(f"{path}: expected JSON, got {error}") from error
 
@@ -68,9 +70,13 @@ def read_lines(path: Path) -> Iterator[tuple[int, object]]:
     """Line numbers and values. An incomplete last line is ignored; any other invalid line is an
     error.
     """
-    if not path.exists():
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
         return
-    content = path.read_bytes()[: _whole_bytes(path)]
+    except OSError as error:
+        raise StoreError(f"{path}: not read: {error.strerror}") from error
+    content = content[: content.rfind(b"\n") + 1]
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             yield number, json.loads(line)

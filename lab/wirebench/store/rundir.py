@@ -61,7 +61,12 @@ class RunDirectory:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._lock = (path / LOCK_FILE).open("w")
+        try:
+            self._lock = (path / LOCK_FILE).open("w")
+        except OSError as error:
+            raise StoreError(
+                f"{path}: expected a run that can be written: {error.strerror}"
+            ) from error
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -146,7 +151,12 @@ def read_info(path: Path) -> RunInfo:
 def read_host(path: Path) -> Mapping[str, Any]:
     """Empty if the run ended before it was known."""
     file = path / HOST_FILE
-    return _HOST.validate_python(read_whole(file)) if file.exists() else {}
+    if not file.exists():
+        return {}
+    try:
+        return _HOST.validate_python(read_whole(file))
+    except ValidationError as error:
+        raise StoreError(f"{file}: expected an object of JSON, got something else") from error
 
 
 def read_plan(path: Path) -> Plan | None:
