@@ -11,11 +11,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from pydantic import TypeAdapter
 
 from wirebench.catalog.studies import Cell, ClosedLoad
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole
+from wirebench.store.kept import append_records, read_records
 from wirebench.store.records import AbsentRecord, RunInfo, Selection, VerifyRecord
 from wirebench.store.rundir import RunDirectory, point_latest, read_run
 from wirebench.trial.record import FailureRecord, TrialRecord
@@ -237,6 +239,17 @@ def test_runs_of_one_second_get_names_of_their_own_and_latest_is_the_last(tmp_pa
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is .* a run directory"):
         read_run(tmp_path)
+
+
+def test_a_torn_record_costs_no_other(tmp_path: Path) -> None:
+    path = tmp_path / "kept.jsonl"
+    record = VerifyRecord(
+        contestant="go/x", workload="http.hello", status="ok", failure=None, elapsed_ns=1
+    )
+    append_records(path, [record])
+    path.write_bytes(path.read_bytes() + b'{"contestant":"go/')
+    append_records(path, [record, record])
+    assert read_records(path, TypeAdapter(VerifyRecord)) == [record] * 3
 
 
 def test_files_that_cannot_be_read_are_named(tmp_path: Path) -> None:

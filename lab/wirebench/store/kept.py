@@ -16,13 +16,16 @@ Record = TypeVar("Record")
 
 def append_records(path: Path, records: Sequence[Any]) -> None:
     """Append the records (dataclasses) in one write, so that two runs at once cannot mix their
-    lines.
+    lines. A torn line at the end, as a full disk leaves it, gets an end of its own first.
     """
     if not records:
         return
     text = "".join(json.dumps(asdict(one)) + "\n" for one in records)
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o644)
     try:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            text = "\n" + text
         os.write(handle, text.encode())
     finally:
         os.close(handle)
