@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -371,6 +372,19 @@ def test_doctor_exits_by_whether_something_is_missing(
     said = capsys.readouterr().out
     assert "missing: not installed: libnone-dev" in said
     assert "why: not measured without: sh/library" in said
+
+
+def test_a_full_disk_is_no_mistake_of_ours(
+    shell: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full() -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("wirebench.cli.list_.open_catalog", full)
+    assert run_app(["list"]) == 69
+    assert capsys.readouterr().err.splitlines() == [
+        "error: No space left on device; what was stored before is kept"
+    ]
 
 
 def test_no_colour_in_pipes_nor_with_no_color(shell: Project) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -11,8 +12,18 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import make_app
-from wirebench.cli.console import EXIT_BUG, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, say_error
+from wirebench.cli.console import (
+    EXIT_BUG,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    EXIT_USAGE,
+    say_error,
+)
 from wirebench.process.interrupt import interruptible
+
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""The disk is full, or this user's share of it."""
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -33,7 +44,11 @@ def run_app(arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
-    except Exception:  # the last resort: report it as our bug
+    except Exception as error:  # the last resort: report it as our bug
+        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+            where = f"{error.filename}: " if error.filename else ""
+            say_error(f"{where}{error.strerror}; what was stored before is kept")
+            return EXIT_UNAVAILABLE
         traceback.print_exc()
         say_error("this is a bug in wirebench; please report the lines above")
         return EXIT_BUG
