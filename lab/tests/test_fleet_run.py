@@ -165,6 +165,10 @@ def test_wrong_usage_is_one_line_and_64(tmp_path: Path) -> None:
         (("fleet", "run", "--fleet", str(fleet.file)), "STUDY: expected a study or --resume RUN"),
         (("fleet", "run", "concurrency"), "fleet.toml: expected the hosts of the fleet"),
         (
+            ("fleet", "run", "--resume", "latest", "--blocks", "9"),
+            "--resume: expected no --blocks with it: a run is completed as it was begun",
+        ),
+        (
             ("fleet", "run", "speed", "--fleet", str(fleet.file)),
             "STUDY: expected one of concurrency, got 'speed'",
         ),

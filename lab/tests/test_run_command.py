@@ -124,6 +124,11 @@ def test_a_contestant_that_is_not_installed_is_listed_and_is_no_failure(project:
         ),
         (("run", "concurrency", "--quick", "--out", "/bin/sh"), "--out: expected a folder"),
         (("run", "--resume", "no-such-run"), "is .* a run directory"),
+        (
+            ("run", "concurrency", "--resume", "latest", "--seed", "0", "--budget", "1m"),
+            "--resume: expected no STUDY, --seed, --budget with it: a run is completed as it was",
+        ),
+        (("quick", "--resume", "latest", "--blocks", "9"), "--resume: expected no --blocks with"),
         (("quick", "--blocks", "0"), "--blocks.*greater than or equal to 1"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -40,6 +41,13 @@ def open_catalog(*, warn: bool = True) -> Catalog:
 
 def default_jobs(given: int | None) -> int:
     return given if given is not None else len(os.sched_getaffinity(0))
+
+
+def refuse_beside(option: str, given: Mapping[str, bool], *, why: str) -> None:
+    """``CatalogError`` where other options were given that would be ignored beside this one."""
+    asked = [name for name, is_given in given.items() if is_given]
+    if asked:
+        raise CatalogError(f"{option}: expected no {', '.join(asked)} with it: {why}")
 
 
 def check_output(option: str, file: Path | None) -> None:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import Jobs, open_catalog
+from wirebench.cli.arguments import Jobs, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.run import (
+    AS_BEGUN,
     Blocks,
     Budget,
     Cells,
@@ -210,6 +211,17 @@ def run(
 
     if resume is None and not studies:
         raise CatalogError("STUDY: expected a study or --resume RUN, got neither")
+    if resume is not None:
+        given = {
+            "STUDY": bool(studies),
+            "--preset": preset != "full",
+            "--only": bool(only),
+            "--blocks": blocks is not None,
+            "--cells": bool(cells),
+            "--seed": seed is not None,
+            "--budget": budget is not None,
+        }
+        refuse_beside("--resume", given, why=AS_BEGUN)
     names = tuple(dict.fromkeys(studies or ()))
     request = Request(
         label=f"fleet-{label_of(names)}",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import typer
 
-from wirebench.cli.arguments import Jobs, open_catalog
+from wirebench.cli.arguments import Jobs, open_catalog, refuse_beside
 from wirebench.cli.console import error_console
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.run import (
+    AS_BEGUN,
     Blocks,
     Budget,
     Cells,
@@ -46,6 +47,16 @@ def quick(
     will take: about five minutes of measuring on two cores. Ctrl-C keeps what is done. The exit
     codes are those of 'wirebench run'.
     """
+    if resume is not None:
+        given = {
+            "--only": bool(only),
+            "--blocks": blocks is not None,
+            "--cells": bool(cells),
+            "--seed": seed is not None,
+            "--budget": budget is not None,
+            "--repeats": repeats is not None,
+        }
+        refuse_beside("--resume", given, why=AS_BEGUN)
     # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root
     # nothing is installed.
     if not dry_run:

@@ -10,11 +10,13 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.studies import RampSize
-from wirebench.cli.arguments import SELECTOR_HELP, Jobs
+from wirebench.cli.arguments import SELECTOR_HELP, Jobs, refuse_beside
 from wirebench.cli.execute import Request, execute
 
 MAX_SEED = 2**31
 ALL = "all"
+AS_BEGUN = "a run is completed as it was begun"
+"""Why ``--resume`` takes no options that say what to measure."""
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="CONTESTANTS", help=SELECTOR_HELP)
@@ -163,6 +165,22 @@ def run_study(
             "STUDY: expected a study or --resume RUN, got neither; 'wirebench run --help' shows"
             " both"
         )
+    if resume is not None:
+        given = {
+            "STUDY": bool(studies),
+            "--only": bool(only),
+            "--quick": quick,
+            "--preset": preset is not None,
+            "--blocks": blocks is not None,
+            "--cells": bool(cells),
+            "--rounds": rounds is not None,
+            "--add": add is not None,
+            "--messages": messages is not None,
+            "--seed": seed is not None,
+            "--budget": budget is not None,
+            "--repeats": repeats is not None,
+        }
+        refuse_beside("--resume", given, why=AS_BEGUN)
     request = Request(
         label=label_of(studies or ()),
         studies=() if ALL in (studies or ()) else tuple(dict.fromkeys(studies or ())),
