@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_output, refuse_beside
 from wirebench.cli.console import console
 from wirebench.cli.duel_options import (
     RESULT,
@@ -165,6 +165,26 @@ def gate(
     began = time.monotonic()
     if baseline is not None:
         _refuse_measuring(commands, git=git, build=build)
+        given = {
+            "--path": path != "/",
+            "--ws": websocket,
+            "--tls": tls,
+            "--connections": connections != 50,
+            "--rate": rate is not None,
+            "--wireload": bool(request),
+            "--warmup": warmup != "500ms",
+            "--window": window != "1s",
+            "--no-turns": not turns,
+            "--cwd": cwd is not None,
+            "--env": bool(env),
+            "--ready": ready is not None,
+            "--start-timeout": start_timeout != "20s",
+            "--budget": budget != "2m",
+            "--blocks": blocks is not None,
+            "--seed": seed is not None,
+            "--out": out is not None,
+        }
+        refuse_beside("--baseline", given, why="nothing is measured")
         found, code = _over_runs(baseline, commands[0], thresholds, contestant, cell), None
     else:
         if contestant or cell:
