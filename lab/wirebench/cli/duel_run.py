@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import secrets
 import shlex
@@ -155,6 +156,9 @@ def request_of(
     _check_text("--git", (git,) if git is not None else ())
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
+    for option, number in (("--rate", rate), ("--band", band)):
+        if number is not None and not math.isfinite(number):
+            raise CatalogError(f"{option}: expected a finite number, got {number}")
     if ready is not None and not re.fullmatch(r"/[\x21-\x7e]*", ready):
         raise CatalogError(
             f"--ready: expected a path that begins with '/', of ASCII without blanks, got {ready!r}"
