@@ -178,6 +178,15 @@ def test_a_duel_says_what_was_found(application: Application, results: Path) -> 
     assert "./old &lt;b&gt;" in text
 
 
+def test_a_command_can_be_pasted_into_a_shell(application: Application, results: Path) -> None:
+    run = run_of(results)
+    stored = json.loads((run / RUN_FILE).read_text())
+    stored["command"] = ["wirebench", "duel", "./old --port {port}", "./new", "--seed", "1"]
+    (run / RUN_FILE).write_text(json.dumps(stored))
+    text = ask(application, f"/runs/{run.name}/").text
+    assert "wirebench duel &#39;./old --port {port}&#39; ./new --seed 1</pre>" in text
+
+
 def test_history_draws_what_was_asked_for(application: Application) -> None:
     form = ask(application, "/history").text
     assert "<option>throughput_per_s</option>" in form

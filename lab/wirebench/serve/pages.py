@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+import shlex
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -119,6 +120,7 @@ class Pages:
             status="killed" if info.status == "running" else info.status,
             table=text,
             started=_started(info),
+            command=shlex.join(info.command),
             duel=duel if isinstance(duel, dict) else None,
         )
 
@@ -131,6 +133,7 @@ class Pages:
             info=info,
             files=files,
             started=_started(info),
+            command=shlex.join(info.command),
             trials=followed.trials,
             least=max(1, followed.least_trials),
             left=rough_duration(left) if left is not None else None,
