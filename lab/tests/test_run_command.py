@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from run_project import SERVER, Project
+from wirebench.cli.execute import words_to_resume
 from wirebench.store.records import RunInfo, Selection
 from wirebench.store.rundir import RunDirectory, read_run
 
@@ -60,6 +61,13 @@ def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
     assert "python/plain" in output
     assert (run / "report.html").exists()
     assert (run / "trials.jsonl").read_bytes() == before
+
+
+def test_a_run_elsewhere_is_completed_there(tmp_path: Path) -> None:
+    results, elsewhere = tmp_path / "results", tmp_path / "else where"
+    assert words_to_resume("run", results / "x", results=results) == "run"
+    found = words_to_resume("quick", elsewhere / "x", results=results)
+    assert found == f"quick --out '{elsewhere}'"
 
 
 def test_a_run_of_a_study_that_is_gone_cannot_be_resumed(project: Project) -> None:

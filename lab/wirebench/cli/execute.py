@@ -5,6 +5,7 @@ exit code.
 from __future__ import annotations
 
 import secrets
+import shlex
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -169,7 +170,11 @@ class _Execution:
         if session is None:
             out.print("interrupted before anything was measured", highlight=False)
             return code
-        command = "quick" if session.info.command[1] == "quick" else self.site.command
+        command = words_to_resume(
+            "quick" if session.info.command[1] == "quick" else self.site.command,
+            session.directory.path,
+            results=self.catalog.root / RESULTS,
+        )
         return conclude(session, status=status, code=code, out=out, command=command)
 
     def _stored(self, name: str | None) -> StoredRun | None:
@@ -317,6 +322,14 @@ class _Execution:
         measured = self.site.measure(session, plan, look=_look(session, plan), out=out)
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def words_to_resume(command: str, run: Path, *, results: Path) -> str:
+    """The words between ``wirebench`` and ``--resume`` that find the run by its name.
+    ``results``: where it is looked for without ``--out``.
+    """
+    folder = run.resolve().parent
+    return command if folder == results.resolve() else f"{command} --out {shlex.quote(str(folder))}"
 
 
 def _command(request: Request, selection: Selection, site: Site) -> tuple[str, ...]:
