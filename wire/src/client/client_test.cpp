@@ -266,6 +266,21 @@ TEST(client, failures_say_which) {
     EXPECT_EQ(c.get("ws://127.0.0.1/").code(), errc::bad_url);
     EXPECT_EQ(c.get("http://no..such.name.invalid/").code(), errc::not_resolved);
 }
+TEST(client, time_limits_may_be_for_ever) {
+    served s(mirror);
+    constexpr auto forever = std::chrono::milliseconds::max();
+    client_options options;
+    options.resolve_timeout = options.connect_timeout = forever;
+    options.response_timeout = options.body_timeout = options.total_timeout = forever;
+    options.idle_timeout = forever;
+    options.resolve = [](const std::string&, std::uint16_t port) -> result<std::vector<address>> {
+        return std::vector<address>{address::loopback_v4(port)};
+    };
+    client c = make(options);
+    for (int i = 0; i < 2; ++i)
+        EXPECT_EQ(show(c.get("http://name:" + std::to_string(s.port()) + "/")), "200 GET / ");
+    EXPECT_EQ(c.connections_opened(), 1U);
+}
 TEST(client, refuses_to_send_what_would_split_the_request) {
     served s(mirror);
     client c = make();

@@ -40,7 +40,7 @@ connector::connector(event_loop& loop, const connect_options& options,
     : iteration_hook(&connector::on_iteration_end),
       loop_(&loop),
       options_(options),
-      delay_(std::max(delay, shortest_delay)),
+      delay_(std::max(capped(delay), shortest_delay)),
       blocks_(blocks) {}
 
 void connector::start(std::vector<address> addresses, callback done) {

@@ -104,6 +104,14 @@ TEST_P(race_of, the_delay_is_at_least_ten_milliseconds) {
     EXPECT_GE(clock::now() - begun, 10ms);
     EXPECT_EQ(r.winner(), good.at.to_string());
 }
+TEST_P(race_of, the_delay_may_be_for_ever) {
+    const silent first("127.0.0.2");
+    const answering good("127.0.0.1");
+    race r(std::chrono::milliseconds::max(), GetParam());
+    r.c->start({first.at, good.at}, [&](result<unique_fd> got) { r.got.emplace(std::move(got)); });
+    r.wait(50ms);
+    EXPECT_FALSE(r.got);
+}
 TEST_P(race_of, a_later_one_may_lose_to_an_earlier) {
     silent slow("127.0.0.2");
     const silent never("127.0.0.3");

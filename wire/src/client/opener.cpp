@@ -268,7 +268,7 @@ void opener::on_failure(const error& why) {
 
 void opener::enter(phase p, std::chrono::milliseconds limit) {
     phase_ = p;
-    base_->loop->arm(timer_, clock::now() + limit);
+    base_->loop->arm(timer_, clock::now() + capped(limit));
 }
 
 std::chrono::nanoseconds opener::lap() noexcept {

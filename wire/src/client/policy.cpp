@@ -85,7 +85,8 @@ bool worth_another_try(errc code) noexcept {
 std::chrono::milliseconds backoff(const retry_options& options, unsigned n,
                                   std::uint64_t random) noexcept {
     std::int64_t most = std::max<std::int64_t>(options.first_pause.count(), 0);
-    const std::int64_t cap = std::max<std::int64_t>(options.max_pause.count(), 0);
+    const std::int64_t cap =
+        std::max<std::int64_t>(wire::detail::capped(options.max_pause).count(), 0);
     for (; n > 1 && most > 0 && most < cap; --n) most *= 2;
     most = std::min(most, cap);
     return std::chrono::milliseconds(random % (static_cast<std::uint64_t>(most) + 1));
@@ -286,7 +287,7 @@ bool client_policy::retry(client_job& job, const result<reply>& got, time_point 
         return false;
     }
     pause = std::max<clock::duration>(pause, backoff(o, plan.retries + 1, random()));
-    if (now + pause > plan.begun + o.max_total) return false;
+    if (now + pause > plan.begun + wire::detail::capped(o.max_total)) return false;
     ++plan.retries;
     plan.pause = pause;
     return true;

@@ -199,6 +199,12 @@ TEST(backoff, doubles_up_to_its_bound_with_full_jitter) {
     EXPECT_EQ(most(9), 0);
     o.first_pause = o.max_pause = -5ms;
     EXPECT_EQ(most(2), 0);
+    o.first_pause = 1ms;
+    o.max_pause = std::chrono::milliseconds::max();
+    for (const std::uint64_t random : {1ULL << 63, ~0ULL}) {
+        EXPECT_GE(backoff(o, 100, random), 0ms);
+        EXPECT_LE(backoff(o, 100, random), 24h * 365 * 100);
+    }
 }
 TEST(retry_after, seconds_and_dates) {
     EXPECT_EQ(parse_retry_after("120", 0), 120s);
@@ -266,6 +272,8 @@ TEST(retries, what_may_be_repeated_until_it_works) {
     EXPECT_EQ(show(retried({"500 X", "200 OK"}, r).got), "200 ");
     r.max_total = 0ms;
     EXPECT_EQ(show(retried({"500 X"}, r).got), "500 ");
+    r.max_total = std::chrono::milliseconds::max();
+    EXPECT_EQ(show(retried({"500 X", "200 OK"}, r).got), "200 ");
     EXPECT_EQ(show(retried({"503 X"}, {}).got), "503 ");  // off unless asked for
 }
 TEST(retries, what_may_not_be_repeated_only_when_asked) {

@@ -23,6 +23,7 @@
 #include <unordered_map>
 
 #include "loop/blocking_loop.hpp"
+#include "loop/cap_time_limits.hpp"
 #include "loop/deferred_deletion.hpp"
 #include "opener.hpp"
 #include "unix_time.hpp"
@@ -54,7 +55,9 @@ public:
           url_(std::move(url)),
           options_(std::move(options)),
           opened_(std::move(opened)),
-          parser_(options_.limits) {}
+          parser_(options_.limits) {
+        wire::detail::cap_time_limits(options_.limits);
+    }
 
     const wire::url& url() const noexcept { return url_; }
 
@@ -413,9 +416,7 @@ result<void> blocking_client::send(std::string_view data, opcode op) {
 result<message> blocking_client::receive(std::chrono::milliseconds wait) {
     state& s = *state_;
     if (s.waiting.empty() && s.open != nullptr) {
-        // A year is for ever here, and the sum with more might overflow.
-        constexpr std::chrono::milliseconds longest = std::chrono::hours(24 * 365);
-        const time_point until = clock::now() + std::min(wait, longest);
+        const time_point until = clock::now() + wire::detail::capped(wait);
         do {
             s.dial->wait(until - clock::now());
         } while (s.waiting.empty() && s.open != nullptr && clock::now() < until);

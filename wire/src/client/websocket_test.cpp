@@ -136,6 +136,23 @@ TEST(ws_blocking_client, handshake_has_a_time_limit) {
     options.handshake_timeout = 50ms;
     EXPECT_EQ(blocking_client::connect(raw.url("/", "ws"), options).code(), errc::timed_out);
 }
+TEST(ws_blocking_client, time_limits_may_be_for_ever) {
+    constexpr auto forever = std::chrono::milliseconds::max();
+    dial_options options;
+    options.connect_timeout = options.attempt_delay = options.handshake_timeout = forever;
+    options.limits.idle_timeout = options.limits.close_timeout = forever;
+    http::server_options on;
+    on.limits.idle_timeout = on.limits.close_timeout = forever;
+    served s(echo(), on);
+    auto c = blocking_client::connect(url(s), options);
+    ASSERT_TRUE(c) << c.error().message;
+    ASSERT_TRUE(c->send("x"));
+    const auto got = c->receive(10s);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->data, "x");
+    c->close();
+    EXPECT_EQ(c->receive().error().message, "the session has ended with code 1000");
+}
 TEST(ws_blocking_client, offers_subprotocols_and_fields) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

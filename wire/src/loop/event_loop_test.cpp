@@ -241,6 +241,19 @@ TEST(timers, twenty_thousand_renewed_and_destroyed_at_random) {
     std::sort(names.begin(), names.end());
     EXPECT_EQ(rung, names);
 }
+TEST(timers, the_longest_delays_are_for_ever) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    alarm_clock b(log, 2);
+    loop->arm_after(a.t, event_loop::forever);
+    loop->arm_after(b.t, std::chrono::milliseconds::max());
+    loop->run_once(0ms);
+    loop->run_once(1ms);
+    EXPECT_TRUE(log.empty());
+    EXPECT_GT(a.t.deadline(), loop->now() + 24h * 365);
+    EXPECT_GT(b.t.deadline(), loop->now() + 24h * 365);
+}
 TEST(timers, outlive_their_loop_unharmed) {
     std::vector<int> log;
     alarm_clock a(log, 1);

@@ -24,6 +24,10 @@ TEST_F(stop_tokens, a_sleep_ends_by_time_or_by_the_stop) {
     EXPECT_FALSE(block_on(*loop, sleep(1h)));
     EXPECT_FALSE(block_on(*loop, sleep(1h)));  // at once
 }
+TEST_F(stop_tokens, a_sleep_for_ever_ends_by_the_stop) {
+    loop->post([&] { source.request_stop(); });
+    EXPECT_FALSE(block_on(*loop, sleep(event_loop::forever)));
+}
 TEST_F(stop_tokens, may_be_requested_on_another_thread) {
     std::thread other([&] {
         std::this_thread::sleep_for(10ms);

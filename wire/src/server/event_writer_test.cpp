@@ -94,6 +94,19 @@ TEST(event_writer, a_silent_stream_has_heartbeats) {
     p.finish_sending();
     s.stop();
 }
+TEST(event_writer, heartbeats_may_be_a_long_time_apart) {
+    const event_options never{.heartbeat = std::chrono::milliseconds::max()};
+    streams kept;
+    served s([&](response res) {
+        kept.push_back(std::make_shared<event_writer>(std::move(res), never));
+    });
+    raw_peer p(s.port());
+    p.send(get("/"));
+    std::this_thread::sleep_for(30ms);
+    p.finish_sending();
+    s.stop();
+    EXPECT_EQ(p.rest().find("\r\n:\n"), std::string::npos);
+}
 TEST(event_writer, tells_that_the_client_has_gone) {
     streams kept;
     std::promise<void> gone;

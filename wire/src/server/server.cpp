@@ -5,6 +5,7 @@
 #include <thread>
 #include <vector>
 
+#include "loop/cap_time_limits.hpp"
 #include "wire/loop/inherited_sockets.hpp"
 #include "wire/proto/http_types.hpp"
 #include "worker.hpp"
@@ -67,6 +68,8 @@ handler asking(router routes, server_options& options) {
 result<std::unique_ptr<server::state>> server::prepare(handler h, server_options options) {
     if (auto r = check(options); !r) return r.error();
     options.loops = std::max(options.loops, 1U);
+    wire::detail::cap_time_limits(options.limits);
+    options.drain_timeout = wire::detail::capped(options.drain_timeout);
     auto s = std::make_unique<state>(std::move(options), std::move(h));
     const auto& most = s->options.limits;
     if (most.max_connections_per_address < most.max_connections) {

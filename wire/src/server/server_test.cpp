@@ -546,6 +546,33 @@ TEST(server, time_limits) {
     EXPECT_EQ(idle.rest(), "");
     EXPECT_EQ(after.rest(), "");
 }
+TEST(server, time_limits_may_be_for_ever) {
+    constexpr auto forever = std::chrono::milliseconds::max();
+    server_options options;
+    options.limits.idle_timeout = forever;
+    options.limits.header_timeout = forever;
+    options.limits.body_timeout = forever;
+    options.limits.body_rate_grace = forever;
+    options.limits.handler_timeout = forever;
+    options.limits.write_timeout = forever;
+    options.limits.close_timeout = forever;
+    options.drain_timeout = forever;
+    std::promise<response> taken;
+    served s([&](response res) { taken.set_value(std::move(res)); }, options);
+    raw_peer p(s.port());
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
+    std::this_thread::sleep_for(20ms);
+    p.send("dy");
+    auto whole = taken.get_future();
+    ASSERT_EQ(whole.wait_for(5s), std::future_status::ready);
+    response res = whole.get();
+    s.ask_to_stop();
+    std::this_thread::sleep_for(20ms);
+    mirror(std::move(res));
+    EXPECT_EQ(p.response(), "(close) 200 POST / body");
+    p.finish_sending();
+    s.join();
+}
 TEST(server, a_trickle_does_not_extend_the_time_for_a_head) {
     server_options options;
     options.limits.header_timeout = 150ms;

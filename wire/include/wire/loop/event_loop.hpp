@@ -114,8 +114,12 @@ public:
     // armed from a timer's callback rings in the next iteration at the earliest. Precondition: no
     // other loop has it armed. Throws std::bad_alloc.
     void arm(timer& t, time_point deadline) { core_.timers().arm(t, deadline, core_.now()); }
-    // The same; `delay` counts from now(), the beginning of this iteration.
-    void arm_after(timer& t, clock::duration delay) { arm(t, now() + delay); }
+    // The same; `delay` counts from now(), the beginning of this iteration. A hundred years are the
+    // most there is.
+    template <typename Rep, typename Period>
+    void arm_after(timer& t, std::chrono::duration<Rep, Period> delay) {
+        arm(t, now() + detail::capped(delay));
+    }
     // It does not ring. Nothing happens when it is not armed.
     void disarm(timer& t) noexcept { t.deadline_ = time_point::max(); }
 

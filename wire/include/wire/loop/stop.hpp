@@ -74,9 +74,10 @@ private:
 
 // `co_await sleep_for(loop, 10ms, token)`: the same after `delay`, counted from loop.now(). False
 // when a stop was requested.
-inline sleep_or_stop sleep_for(event_loop& loop, clock::duration delay,
-                               std::stop_token token) noexcept {
-    return {loop, loop.now() + delay, std::move(token)};
+template <typename Rep, typename Period>
+sleep_or_stop sleep_for(event_loop& loop, std::chrono::duration<Rep, Period> delay,
+                        std::stop_token token) noexcept {
+    return {loop, loop.now() + detail::capped(delay), std::move(token)};
 }
 // `co_await stop_requested(loop, token)`: waits for the stop, without a time limit. False always.
 inline sleep_or_stop stop_requested(event_loop& loop, std::stop_token token) noexcept {

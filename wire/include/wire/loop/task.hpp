@@ -157,8 +157,9 @@ private:
 };
 // `co_await sleep_for(loop, 10ms)`: the same after `delay`, which counts from loop.now(), the
 // beginning of the loop iteration, as all delays of timers do.
-inline sleep_until sleep_for(event_loop& loop, clock::duration delay) noexcept {
-    return {loop, loop.now() + delay};
+template <typename Rep, typename Period>
+sleep_until sleep_for(event_loop& loop, std::chrono::duration<Rep, Period> delay) noexcept {
+    return {loop, loop.now() + detail::capped(delay)};
 }
 
 namespace detail {
