@@ -102,6 +102,8 @@ error client_core::check(client_job& job) {
     if (!parsed) return parsed.error();
     if (parsed->websocket()) return {errc::bad_url, "this client is for http:// and https:// URLs"};
     if (const error& why = policy_.refusal()) return why;
+    if (options_.max_connections == 0 || options_.max_connections_per_host == 0)
+        return {errc::bad_argument, "max_connections: expected one at least, also for each host"};
     if (!options_.proxy.empty()) {
         if (auto good = wire::detail::parse_proxy(options_.proxy); !good) return good.error();
     }

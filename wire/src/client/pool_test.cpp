@@ -97,6 +97,18 @@ TEST(pool, bounds_all_connections_together_and_serves_in_order) {
     for (int i = 0; i < 10; ++i) expected += "abc";
     EXPECT_EQ(order, expected);
 }
+TEST(pool, needs_a_connection) {
+    served s(ok);
+    client_options none;
+    none.max_connections = 0;
+    client_options none_here;
+    none_here.max_connections_per_host = 0;
+    for (client_options* const options : {&none, &none_here}) {
+        options->total_timeout = 2s;
+        auto c = *client::create(*options);
+        EXPECT_EQ(c.get(url(s)).code(), errc::bad_argument);
+    }
+}
 TEST(pool, an_idle_connection_makes_room_for_another_host) {
     served s(ok);
     client_options options;

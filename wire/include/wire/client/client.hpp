@@ -90,7 +90,7 @@ struct client_options : open_options, client_timeouts {
     // The User-Agent field of every request that brings none of its own; empty: no such field.
     std::string user_agent;
     // Connections to one origin (scheme, host and port), or to the proxy. Requests beyond that
-    // wait.
+    // wait. With 0 here or for all together, requests end with errc::bad_argument.
     std::size_t max_connections_per_host = 64;
     // Connections to all origins together. When they are used up, an idle one to another origin is
     // closed to make room.
