@@ -406,11 +406,20 @@ result<void> blocking_client::send(std::string_view data, opcode op) {
     s.loop->refresh_now();
     if (s.open->send_now(data, op)) return {};
     // The server has to take what came before, or is gone, which the loop tells.
+    const auto longest = detail::core_of(*s.open).bounds->write_timeout;
+    std::size_t left = s.open->unsent();
+    time_point until = clock::now() + longest;
     do {
-        s.loop->run_once();
-    } while (is_open() && s.open->is_congested());
-    if (s.open == nullptr || s.open->is_congested()) return s.ended();
-    return {};
+        s.loop->run_once(until - clock::now());
+        if (s.open == nullptr) return s.ended();
+        if (s.open->unsent() < left) {
+            left = s.open->unsent();
+            until = clock::now() + longest;
+        }
+        if (!s.open->is_congested()) return {};
+    } while (is_open() && clock::now() < until);
+    if (!is_open()) return s.ended();
+    return error(errc::timed_out, "the server takes nothing");
 }
 
 result<message> blocking_client::receive(std::chrono::milliseconds wait) {

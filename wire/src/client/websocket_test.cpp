@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <future>
+
 #include "raw_server.hpp"
 #include "served.hpp"
 #include "wire/proto/ws_handshake.hpp"
@@ -241,6 +243,20 @@ TEST(ws_blocking_client, a_message_that_the_server_did_not_take_is_an_error) {
         EXPECT_EQ(c.send(std::string(64'000'000, 'y'), opcode::binary).code(), errc::closed_early);
         EXPECT_EQ(c.send("more").code(), errc::closed_early);
     }
+}
+TEST(ws_blocking_client, does_not_wait_for_ever_for_a_server_that_takes_nothing) {
+    std::promise<void> over;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        over.get_future().wait();
+    });
+    dial_options options;
+    options.limits.write_timeout = 100ms;
+    auto c = *blocking_client::connect(raw.url("/", "ws"), options);
+    EXPECT_EQ(c.send(std::string(64'000'000, 'y'), opcode::binary).code(), errc::timed_out);
+    EXPECT_TRUE(c.is_open());
+    over.set_value();
 }
 TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     raw_server raw([](raw_server& r) {
