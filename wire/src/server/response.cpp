@@ -101,6 +101,7 @@ response& response::header(std::string_view name, std::string_view value) {
 }
 
 response& response::content_type(std::string_view type) {
+    if (exchange_->has_type) return set_header("Content-Type", type);
     if (is_field_value(type)) {
         exchange_->has_type = true;
         append_field(exchange_->fields, "Content-Type", type);

@@ -53,6 +53,16 @@ TEST(response, sends_text_of_any_kind) {
         EXPECT_EQ(p.response(), "200 " + expected);
     }
 }
+TEST(response, has_one_content_type) {
+    const std::string said = answer(
+        [](response res) {
+            res.content_type("text/html").header("X-A", "1").content_type("text/css").send("x");
+        },
+        get("/"), true);
+    EXPECT_TRUE(has(said, "\r\nContent-Type: text/css\r\n")) << said;
+    EXPECT_TRUE(has(said, "\r\nX-A: 1\r\n")) << said;
+    EXPECT_FALSE(has(said, "text/html")) << said;
+}
 TEST(response, redirects) {
     const auto to = [](std::string url, int status = 0) {
         return answer(

@@ -78,7 +78,8 @@ public:
     response& set_header(std::string_view name, std::string_view value);
     // Removes all fields of that name that have been added so far.
     response& remove_header(std::string_view name);
-    // Sets Content-Type; without it a response with a body says "text/plain; charset=utf-8".
+    // Sets Content-Type; without it a response with a body says "text/plain; charset=utf-8". `type`
+    // must not lie in this response.
     response& content_type(std::string_view type);
     // Ends the connection after this response, with "Connection: close".
     response& close_connection() noexcept;
