@@ -38,7 +38,7 @@ errc decode(body_decoder& by, std::string_view body, std::string& to) {
 }
 
 void refuse(response& res, int status, std::string_view text) {
-    detail::response_access::of(res).say(status, text);
+    detail::response_access::of(res.remove_header("Content-Type")).say(status, text);
     res.send();
 }
 

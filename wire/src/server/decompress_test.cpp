@@ -161,5 +161,16 @@ TEST_F(decompressed_requests, that_become_too_large_are_413) {
         EXPECT_NE(bomb.find("413 "), std::string::npos) << bomb.substr(0, 50);
     }
 }
+TEST(decompress, a_refusal_has_its_own_type) {
+    router r;
+    r.before([](response& res) { res.content_type("application/json"); });
+    r.before(decompress_requests());
+    r.post("/", [](response res) { res.send("{}"); });
+    served s(std::move(r));
+    raw_peer p(s.port());
+    p.send(post("/", "x", coded("compress")));
+    EXPECT_EQ(p.response(), "415 unsupported content coding\n");
+    EXPECT_EQ(p.head_text.find("json"), std::string::npos) << p.head_text;
+}
 
 }  // namespace wire::http::decompress_test
