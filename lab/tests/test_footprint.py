@@ -178,7 +178,7 @@ def test_ranges_of_semantic_versions(version: str, vulnerable: bool) -> None:
 )
 def test_the_events_of_a_range_may_come_in_any_order(version: str, vulnerable: bool) -> None:
     events = [{"fixed": "2.2"}, {"introduced": "2.0"}, {"fixed": "1.5"}, {"introduced": "0"}]
-    for ecosystem in ("npm", "PyPI", "Debian:12"):
+    for ecosystem in ("npm", "PyPI", "Debian:12", "Ubuntu:24.04:LTS"):
         affected = {"ranges": [{"type": "ECOSYSTEM", "events": events}]}
         assert is_affected(version, affected, ecosystem) is vulnerable
 
@@ -591,6 +591,12 @@ def test_a_snapshot_is_kept_with_the_footprint_and_its_date_printed(
     shown = capsys.readouterr().out
     assert "tiny/mine: vulnerable: ws 8.1.0: GHSA-1" in shown
     assert "OSV snapshot of 2026-05-01." in shown
+    of_mint = package("libssl3", audited="openssl", direct=True)
+    records.write(tiny / "results", replace(kept, packages=(of_mint,), unknown={}))
+    assert run_app(["footprint", "--osv", str(tmp_path / "osv")]) == EXIT_OK
+    said = capsys.readouterr()
+    assert "packages of the distribution are not checked" in said.err
+    assert "it does not clear libssl3" in " ".join(said.out.split())
     assert run_app(["footprint"]) == EXIT_OK
     assert "OSV snapshot of 2026-05-01." in capsys.readouterr().out
 

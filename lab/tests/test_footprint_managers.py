@@ -70,6 +70,27 @@ def test_a_direct_dependency_is_never_baseline() -> None:
 # --- Debian ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("release", "expected"),
+    [
+        ({"ID": "debian", "VERSION_ID": "12", "VERSION": "12 (bookworm)"}, "Debian:12"),
+        ({"ID": "debian"}, "Debian"),
+        (
+            {"ID": "ubuntu", "VERSION_ID": "24.04", "VERSION": "24.04.1 LTS (Noble Numbat)"},
+            "Ubuntu:24.04:LTS",
+        ),
+        (
+            {"ID": "ubuntu", "VERSION_ID": "24.10", "VERSION": "24.10 (Oracular Oriole)"},
+            "Ubuntu:24.10",
+        ),
+        ({"ID": "linuxmint", "ID_LIKE": "ubuntu debian", "VERSION_ID": "22"}, ""),
+        ({}, ""),
+    ],
+)
+def test_a_distribution_has_its_name_in_osv(release: dict[str, str], expected: str) -> None:
+    assert debian.ecosystem_of(release) == expected
+
+
 def test_sources_in_a_crate_of_something_else_are_not_counted_as_none(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -223,6 +223,12 @@ def _audited(
 
     if not entries:
         return list(found)
+    # Only packages of a distribution are audited under another name.
+    if any(it.audited and not it.ecosystem for one in found for it in one.of_part("library")):
+        say_warning(
+            "--osv: the ID in /etc/os-release is none whose name in OSV is known, so packages of"
+            " the distribution are not checked"
+        )
     index, snapshot = index_of(entries), date_of(entries)
     checked = []
     for one in found:

@@ -4,6 +4,7 @@ their own.
 
 from __future__ import annotations
 
+import platform
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -50,13 +51,13 @@ def read(site: Site) -> Bill:
     names = [one.name for one in bill]
     shown = site.ask(["apt-cache", "show", *names]) if names else ""
     downloads = parse_downloads(shown)
-    release = re.search(r'(?m)^VERSION_ID="?(\d+)', _text(Path("/etc/os-release")))
+    ecosystem = ecosystem_of(_os_release())
     packages = [
         replace(
             one,
             download_bytes=downloads.get((one.name, one.version), downloads.get((one.name, ""))),
             licence=licence_of(_text(_DOC / one.name / "copyright")),
-            ecosystem=f"Debian:{release[1]}" if release is not None else "Debian",
+            ecosystem=ecosystem,
         )
         for one in bill
     ]
@@ -65,6 +66,26 @@ def read(site: Site) -> Bill:
         packages=(*packages, *_own_source(site.contestant, site.root)),
         header_only=_header_only(site, known, roots),
     )
+
+
+def ecosystem_of(release: Mapping[str, str]) -> str:
+    """OSV's name of a distribution and its release, by os-release(5); empty where none is known,
+    as of a derivative, whose packages have versions of their own.
+    """
+    name, version = release.get("ID"), release.get("VERSION_ID", "")
+    if name == "debian":
+        # Without a number: testing and unstable.
+        return f"Debian:{version.partition('.')[0]}" if version else "Debian"
+    if name == "ubuntu" and version:
+        return f"Ubuntu:{version}" + (":LTS" if "LTS" in release.get("VERSION", "") else "")
+    return ""
+
+
+def _os_release() -> Mapping[str, str]:
+    try:
+        return platform.freedesktop_os_release()
+    except OSError:
+        return {}
 
 
 def offline(_site: Site) -> Mapping[str, str]:

@@ -207,6 +207,7 @@ _RANKS: Mapping[str, Rank] = {
     "Debian": cmp_to_key(compare_debian),
     "Go": _semantic,
     "PyPI": _python,
+    "Ubuntu": cmp_to_key(compare_debian),
     "crates.io": _semantic,
     "npm": _semantic,
 }
