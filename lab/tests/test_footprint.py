@@ -247,6 +247,12 @@ def test_an_audit_asks_for_source_packages_and_says_what_it_cannot() -> None:
     assert shown == ["vulnerable: openssl 3.0.19-1: DSA-1"]
 
 
+def test_an_entry_about_commits_clears_no_package_without_an_ecosystem() -> None:
+    commits = {"id": "OSV-1", "modified": "2026-06-02T00:00:00Z", "affected": [{"ranges": []}]}
+    found = audit([package("mine (source)")], index_of([ENTRY, commits]), snapshot="2026-06-02")
+    assert found.unchecked == ("mine (source)",)
+
+
 def test_an_entry_that_cannot_be_judged_hides_no_other() -> None:
     def entry(id_: str, affected: dict[str, Any]) -> dict[str, Any]:
         of_jetty = {"package": {"ecosystem": "Maven", "name": "org:jetty"}, **affected}

@@ -63,7 +63,9 @@ def index_of(entries: Iterable[Entry]) -> Index:
         if entry.get("withdrawn"):
             continue
         for affected in entry.get("affected") or ():
-            package = affected.get("package") or {}
+            package = affected.get("package")
+            if not package:  # only commits of a repository are named
+                continue
             key = str(package.get("ecosystem", "")), str(package.get("name", ""))
             found.setdefault(_canonical(*key), []).append((str(entry["id"]), affected))
     return {key: tuple(values) for key, values in found.items()}
