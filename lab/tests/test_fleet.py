@@ -13,6 +13,7 @@ import pytest
 from test_plan import contestant
 from test_store import plan, trial
 from wirebench.catalog.errors import CatalogError
+from wirebench.cli.fleet import command_with
 from wirebench.fleet import bundles
 from wirebench.fleet.bundles import BundleError, Packed, pack, pack_contestant
 from wirebench.fleet.certificates import CA_FILE, KEY_FILE, Identity, make_certificates
@@ -65,6 +66,11 @@ def test_a_wrong_fleet_file_is_explained(tmp_path: Path, text: str, message: str
         read_fleet(write_fleet(tmp_path, text))
     assert str(caught.value).startswith(str(tmp_path / "fleet.toml"))
     assert message in str(caught.value)
+
+
+def test_a_run_of_another_fleet_file_is_completed_with_that_file() -> None:
+    assert command_with(Path("fleet.toml")) == "fleet run"
+    assert command_with(Path("my fleet.toml")) == "fleet run --fleet 'my fleet.toml'"
 
 
 def test_without_a_fleet_file_the_help_that_shows_one_is_named(tmp_path: Path) -> None:

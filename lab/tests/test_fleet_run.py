@@ -120,7 +120,8 @@ def test_without_a_host_a_run_stops_and_can_be_completed(tmp_path: Path) -> None
             output, _ = process.communicate(timeout=120)
         assert process.returncode == 69, output
         assert "no host of the fleet is left" in output
-        assert f"fleet run --resume {fleet.project.only_run().name}" in output
+        words = f"fleet run --fleet {fleet.file} --resume {fleet.project.only_run().name}"
+        assert words in output
         fleet.start_worker("alpha")
         code, output = fleet.run("--resume", "latest")
         assert code == 0, output

@@ -69,7 +69,9 @@ class Site(Protocol):
     """Where a run measures."""
 
     command: str
-    """The word after ``wirebench`` that starts a run there, and completes it with --resume."""
+    """The words after ``wirebench`` that start a run there, and complete it with --resume, quoted
+    for a shell.
+    """
 
     def bench(self, root: Path, *, jobs: int) -> AbstractContextManager[Bench]:
         """The bench, entered for the time of the run."""
@@ -337,7 +339,7 @@ def _command(request: Request, selection: Selection, site: Site) -> tuple[str, .
     words = (
         ["wirebench", "quick"]
         if request.label == "quick"
-        else ["wirebench", *site.command.split(), *selection.studies]
+        else ["wirebench", *shlex.split(site.command), *selection.studies]
     )
     if request.label != "quick":
         words += ["--preset", selection.preset]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -239,7 +240,13 @@ def run(
         force=force,
         jobs=jobs,
     )
-    raise typer.Exit(execute(request, site=FleetSite(fleet=read_fleet(fleet), wait_s=wait_s)))
+    site = FleetSite(fleet=read_fleet(fleet), wait_s=wait_s, command=command_with(fleet))
+    raise typer.Exit(execute(request, site=site))
+
+
+def command_with(fleet: Path) -> str:
+    """The words after ``wirebench`` that start a run on the hosts of this file."""
+    return "fleet run" if fleet == _FILE else f"fleet run --fleet {shlex.quote(str(fleet))}"
 
 
 @dataclass(kw_only=True)
@@ -248,7 +255,7 @@ class FleetSite:
 
     fleet: FleetFile
     wait_s: float
-    command: str = "fleet run"
+    command: str
     _clusters: list[Cluster] = field(default_factory=list)
 
     def bench(self, root: Path, *, jobs: int) -> AbstractContextManager[Bench]:
