@@ -623,6 +623,7 @@ def test_what_is_not_known_of_an_address_is_refused(
         (["a", "--baseline", "x", "--git", "m.."], "no --git"),
         (["a", "--baseline", "x", "--rate", "5"], "--baseline: expected no --rate with it"),
         (["a", "--baseline", "x", "--blocks", "9", "--no-turns"], "no --no-turns, --blocks with"),
+        (["a", "--baseline", "x", "--budget", "2m", "-c", "50"], "no --connections, --budget with"),
         (["a", "--baseline", "x"], "RUN: expected"),
         (["a", "b", "--cell", "c"], "expected --baseline"),
         (["a", "b", "--junit", "/nowhere/at/all/x.xml"], "/nowhere"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated
 
@@ -43,9 +43,31 @@ def default_jobs(given: int | None) -> int:
     return given if given is not None else len(os.sched_getaffinity(0))
 
 
-def refuse_beside(option: str, given: Mapping[str, bool], *, why: str) -> None:
-    """``CatalogError`` where other options were given that would be ignored beside this one."""
-    asked = [name for name, is_given in given.items() if is_given]
+def given_parameters(context: typer.Context) -> dict[str, str]:
+    """What the command line gives, by the parameter's name: how it is written there, in the order
+    of the command's parameters. A default is not given; the same value written out is.
+    """
+    found = {}
+    for one in context.command.params:
+        source = context.get_parameter_source(one.name)
+        if source is None or source.name != "COMMANDLINE":
+            continue
+        if one.param_type_name == "argument":
+            found[one.name] = one.metavar or one.name
+            continue
+        switched_off = context.params.get(one.name) is False and bool(one.secondary_opts)
+        names = one.secondary_opts if switched_off else one.opts
+        found[one.name] = next(name for name in names if name.startswith("--"))
+    return found
+
+
+def refuse_beside(
+    context: typer.Context, option: str, allowed: Collection[str], *, why: str
+) -> None:
+    """``CatalogError`` where more was given than the parameters ``allowed``, which are the option
+    itself and those that have a meaning beside it.
+    """
+    asked = [written for name, written in given_parameters(context).items() if name not in allowed]
     if asked:
         raise CatalogError(f"{option}: expected no {', '.join(asked)} with it: {why}")
 

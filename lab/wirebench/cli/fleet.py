@@ -17,6 +17,7 @@ from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error,
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.run import (
     AS_BEGUN,
+    BESIDE_RESUME,
     Blocks,
     Budget,
     Cells,
@@ -184,6 +185,7 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
 
 
 def run(
+    context: typer.Context,
     studies: Annotated[
         list[str] | None, typer.Argument(metavar="STUDY", help="As with 'run'.")
     ] = None,
@@ -213,16 +215,8 @@ def run(
     if resume is None and not studies:
         raise CatalogError("STUDY: expected a study or --resume RUN, got neither")
     if resume is not None:
-        given = {
-            "STUDY": bool(studies),
-            "--preset": preset != "full",
-            "--only": bool(only),
-            "--blocks": blocks is not None,
-            "--cells": bool(cells),
-            "--seed": seed is not None,
-            "--budget": budget is not None,
-        }
-        refuse_beside("--resume", given, why=AS_BEGUN)
+        allowed = (*BESIDE_RESUME, "fleet", "wait_s")
+        refuse_beside(context, "--resume", allowed, why=AS_BEGUN)
     names = tuple(dict.fromkeys(studies or ()))
     request = Request(
         label=f"fleet-{label_of(names)}",

@@ -52,6 +52,11 @@ if TYPE_CHECKING:
     from wirebench.trial.record import TrialRecord
 
 STORED = "Stored runs"
+BESIDE_BASELINE = (
+    *("commands", "thresholds_file", "baseline", "contestant", "cell"),
+    *("junit_file", "markdown_file"),
+)
+"""The parameters that ``--baseline`` takes."""
 
 
 def register(app: typer.Typer) -> None:
@@ -59,6 +64,7 @@ def register(app: typer.Typer) -> None:
 
 
 def gate(
+    context: typer.Context,
     commands: Annotated[
         list[str],
         typer.Argument(
@@ -164,27 +170,9 @@ def gate(
     thresholds = read_thresholds(thresholds_file)
     began = time.monotonic()
     if baseline is not None:
-        _refuse_measuring(commands, git=git, build=build)
-        given = {
-            "--path": path != "/",
-            "--ws": websocket,
-            "--tls": tls,
-            "--connections": connections != 50,
-            "--rate": rate is not None,
-            "--wireload": bool(request),
-            "--warmup": warmup != "500ms",
-            "--window": window != "1s",
-            "--no-turns": not turns,
-            "--cwd": cwd is not None,
-            "--env": bool(env),
-            "--ready": ready is not None,
-            "--start-timeout": start_timeout != "20s",
-            "--budget": budget != "2m",
-            "--blocks": blocks is not None,
-            "--seed": seed is not None,
-            "--out": out is not None,
-        }
-        refuse_beside("--baseline", given, why="nothing is measured")
+        if len(commands) != 1:
+            raise CatalogError(f"RUN: expected one stored run with --baseline, got {len(commands)}")
+        refuse_beside(context, "--baseline", BESIDE_BASELINE, why="nothing is measured")
         found, code = _over_runs(baseline, commands[0], thresholds, contestant, cell), None
     else:
         if contestant or cell:
@@ -243,13 +231,6 @@ def _refuse_unknown(commands: Sequence[str], thresholds: Sequence[Threshold], fi
                 f"{file}: {one.name}: not known of a server that runs already ({address}); give its"
                 " command"
             )
-
-
-def _refuse_measuring(commands: Sequence[str], *, git: str | None, build: str | None) -> None:
-    if len(commands) != 1:
-        raise CatalogError(f"RUN: expected one stored run with --baseline, got {len(commands)}")
-    if git is not None or build is not None:
-        raise CatalogError("--baseline: expected no --git and no --build with it")
 
 
 def _over_runs(

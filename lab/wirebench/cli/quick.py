@@ -9,6 +9,7 @@ from wirebench.cli.console import error_console
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.run import (
     AS_BEGUN,
+    BESIDE_RESUME,
     Blocks,
     Budget,
     Cells,
@@ -29,6 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def quick(
+    context: typer.Context,
     only: Only = None,
     blocks: Blocks = None,
     cells: Cells = None,
@@ -48,15 +50,7 @@ def quick(
     codes are those of 'wirebench run'.
     """
     if resume is not None:
-        given = {
-            "--only": bool(only),
-            "--blocks": blocks is not None,
-            "--cells": bool(cells),
-            "--seed": seed is not None,
-            "--budget": budget is not None,
-            "--repeats": repeats is not None,
-        }
-        refuse_beside("--resume", given, why=AS_BEGUN)
+        refuse_beside(context, "--resume", BESIDE_RESUME, why=AS_BEGUN)
     # Cheap packages only: libraries of those whose compilers and runtimes are here. Without root
     # nothing is installed.
     if not dry_run:

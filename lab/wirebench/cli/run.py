@@ -17,6 +17,8 @@ MAX_SEED = 2**31
 ALL = "all"
 AS_BEGUN = "a run is completed as it was begun"
 """Why ``--resume`` takes no options that say what to measure."""
+BESIDE_RESUME = ("resume", "out", "dry_run", "force", "jobs")
+"""The parameters that it takes."""
 
 Only = Annotated[
     list[str] | None, typer.Option("--only", metavar="CONTESTANTS", help=SELECTOR_HELP)
@@ -112,6 +114,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run_study(
+    context: typer.Context,
     studies: Annotated[
         list[str] | None,
         typer.Argument(
@@ -166,21 +169,7 @@ def run_study(
             " both"
         )
     if resume is not None:
-        given = {
-            "STUDY": bool(studies),
-            "--only": bool(only),
-            "--quick": quick,
-            "--preset": preset is not None,
-            "--blocks": blocks is not None,
-            "--cells": bool(cells),
-            "--rounds": rounds is not None,
-            "--add": add is not None,
-            "--messages": messages is not None,
-            "--seed": seed is not None,
-            "--budget": budget is not None,
-            "--repeats": repeats is not None,
-        }
-        refuse_beside("--resume", given, why=AS_BEGUN)
+        refuse_beside(context, "--resume", BESIDE_RESUME, why=AS_BEGUN)
     request = Request(
         label=label_of(studies or ()),
         studies=() if ALL in (studies or ()) else tuple(dict.fromkeys(studies or ())),
