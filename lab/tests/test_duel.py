@@ -315,6 +315,9 @@ def test_two_servers_from_commands_to_a_verdict(project: Project, tmp_path: Path
     run = read_run(project.only_run())
     assert run.info.status == "complete"
     assert {one.entry for one in run.trials} == {"A", "B", "python/floor", f"{_twin(run)}~twin"}
+    assert run.info.command[:4] == ("wirebench", "duel", one, other)
+    options = ("--path", "/route_01", "--window", "100ms", "--ready", "/ready", "--blocks", "2")
+    assert run.info.command[4:-1] == (*options, "--seed"), "what repeats it, without the results"
     assert project.survivors() == []
     assert project.leftovers() == []
 

@@ -61,6 +61,23 @@ def given_parameters(context: typer.Context) -> dict[str, str]:
     return found
 
 
+def options_given(context: typer.Context, *, without: Collection[str]) -> tuple[str, ...]:
+    """What the command line gives but the parameters ``without``, as words that give it again.
+    ``without``: the arguments among others.
+    """
+    words: list[str] = []
+    for name, written in given_parameters(context).items():
+        value = context.params[name]
+        if name in without:
+            continue
+        if isinstance(value, bool):
+            words.append(written)
+            continue
+        for one in value if isinstance(value, list | tuple) else (value,):
+            words += [written, str(one)]
+    return tuple(words)
+
+
 def refuse_beside(
     context: typer.Context, option: str, allowed: Collection[str], *, why: str
 ) -> None:

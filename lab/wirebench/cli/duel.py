@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_output, options_given
 from wirebench.cli.console import EXIT_FAILED, console, fail
 from wirebench.cli.duel_options import (
     RESULT,
@@ -50,6 +50,7 @@ def register(app: typer.Typer) -> None:
 
 
 def duel(
+    context: typer.Context,
     commands: Annotated[
         list[str],
         typer.Argument(
@@ -136,9 +137,11 @@ def duel(
     from wirebench.duel.revisions import BuildError
     from wirebench.process.interrupt import Interrupted
 
+    unrepeated = ("commands", "seed", "json_file", "markdown_file", "html_file", "out")
     asked = request_of(
         "duel",
         commands,
+        options=options_given(context, without=unrepeated),
         path=path,
         websocket=websocket,
         tls=tls,

@@ -86,6 +86,8 @@ class DuelRequest:
     """Which of wirebench's commands asks."""
     words: tuple[str, ...]
     """Its servers, as they were written."""
+    options: tuple[str, ...]
+    """As they were given; with the seed, they repeat the duel."""
     path: str
     websocket: bool
     tls: bool
@@ -119,6 +121,7 @@ def request_of(
     command: str,
     words: Sequence[str],
     *,
+    options: Sequence[str],
     path: str,
     websocket: bool,
     tls: bool,
@@ -141,7 +144,9 @@ def request_of(
     seed: int | None,
     out: Path | None,
 ) -> DuelRequest:
-    """The options of ``duel_options``. ``CatalogError`` where one is wrong."""
+    """The options of ``duel_options``. ``CatalogError`` where one is wrong. ``options``: those of
+    the command line that repeat the duel, but the seed.
+    """
     from wirebench.duel.sides import address_of, check_schemes, environment_of
 
     def duration(option: str, text: str) -> int:
@@ -154,6 +159,7 @@ def request_of(
     _check_text("--path", (path,))
     _check_text("--wireload", request or ())
     _check_text("--git", (git,) if git is not None else ())
+    _check_text("OPTIONS", options)
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
     for option, number in (("--rate", rate), ("--band", band)):
@@ -177,6 +183,7 @@ def request_of(
     found = DuelRequest(
         command=command,
         words=tuple(words),
+        options=tuple(options),
         path=path,
         websocket=websocket,
         tls=tls,
@@ -413,7 +420,7 @@ def _measure(
             name=directory.path.name,
             wirebench=__version__,
             status="running",
-            command=("wirebench", request.command, *request.words, "--seed", str(request.seed)),
+            command=_repeated(request),
             selection=Selection(studies=("duel",), preset="duel", seed=request.seed),
             started_unix_ns=time.time_ns(),
             notes=bench.notes(),
@@ -461,6 +468,12 @@ def _measure(
         )
         directory.close()
     return Measured(duel=running, path=directory.path, seconds=time.monotonic() - began, code=code)
+
+
+def _repeated(request: DuelRequest) -> tuple[str, ...]:
+    """The arguments that repeat the duel, with its seed even if that was drawn."""
+    words = ("wirebench", request.command, *request.words, *request.options)
+    return (*words, "--seed", str(request.seed))
 
 
 def _floor(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import check_output, refuse_beside
+from wirebench.cli.arguments import check_output, options_given, refuse_beside
 from wirebench.cli.console import console
 from wirebench.cli.duel_options import (
     RESULT,
@@ -177,9 +177,11 @@ def gate(
     else:
         if contestant or cell:
             raise CatalogError("--contestant, --cell: expected --baseline with it, got none")
+        unrepeated = ("commands", "seed", "junit_file", "markdown_file", "out")
         asked = request_of(
             "gate",
             commands,
+            options=options_given(context, without=unrepeated),
             path=path,
             websocket=websocket,
             tls=tls,
