@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 import time
 
 import pytest
+import typer
 
+from wirebench.cli.main import main
 from wirebench.process.interrupt import Interrupted, check, hold, impatient, interruptible, waiting
 
 
@@ -110,3 +113,22 @@ def test_a_block_inside_a_block_is_the_same_block() -> None:
             pass
         send()
         pytest.fail("the handlers are gone")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_command_that_a_signal_ends_exits_with_its_code(
+    number: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    app = typer.Typer()
+
+    @app.command()
+    def waits() -> None:
+        send(number)
+        time.sleep(30)
+
+    monkeypatch.setattr("wirebench.cli.main.make_app", lambda: app)
+    monkeypatch.setattr(sys, "argv", ["wirebench"])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 128 + number
+    assert "error: interrupted" in capsys.readouterr().err

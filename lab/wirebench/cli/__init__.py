@@ -11,5 +11,5 @@ files, so slow packages (NumPy, SciPy, Altair) are imported inside the functions
 
 Errors: raise ``CatalogError`` for a mistake in the user's input (one line on stderr, exit code 64),
 or call ``wirebench.cli.console.fail``. Leave with ``typer.Exit(code)`` for results. SIGTERM and
-SIGHUP become KeyboardInterrupt, like Ctrl-C; the exit code is then 130.
+SIGHUP become KeyboardInterrupt, like Ctrl-C; the exit code is then 128 and the signal's number.
 """

@@ -18,6 +18,7 @@ EXIT_UNAVAILABLE = 69
 """What is needed is not there (EX_UNAVAILABLE)."""
 EXIT_BUG = 70
 EXIT_INTERRUPTED = 130
+"""By Ctrl-C; ``main`` ends with 128 and the number of another signal."""
 
 _WIDTH_OF_FILES = 200
 

@@ -124,7 +124,7 @@ def duel(
     is not decided.
 
     Exit code 0: measured. 1: a server failed in a trial, or a build. 3: nothing valid was measured.
-    64: wrong usage. 130: interrupted; what is known is printed.
+    64: wrong usage. 130, 143: interrupted; what is known is printed.
 
     Examples:
 

@@ -153,7 +153,8 @@ def gate(
     when its time is over.
 
     Exit code 0: all hold. 1: regressed. 2: not decided; what it would take is printed. 3: invalid,
-    such as a server that died or a baseline of another host. 64: wrong usage. 130: interrupted.
+    such as a server that died or a baseline of another host. 64: wrong usage. 130, 143:
+    interrupted.
 
     Examples:
 

@@ -20,7 +20,7 @@ from wirebench.cli.console import (
     EXIT_USAGE,
     say_error,
 )
-from wirebench.process.interrupt import interruptible
+from wirebench.process.interrupt import ended_by, interruptible
 
 _NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or this user's share of it."""
@@ -65,6 +65,9 @@ def main() -> NoReturn:
         code = run_app(sys.argv[1:])
     if code == EXIT_INTERRUPTED:
         say_error("interrupted")
+        # Typer makes 130 of every signal.
+        signum = ended_by()
+        code = 128 + signum if signum is not None else code
     sys.exit(code)
 
 

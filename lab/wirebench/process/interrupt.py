@@ -49,13 +49,16 @@ class _State:
     pending: int | None = None
     received: int = 0
     raised: bool = False
+    ended_by: int | None = None
 
     def begin(self) -> None:
         self.active, self.pending, self.received, self.raised = True, None, 0, False
+        self.ended_by = None
 
     def deliver(self) -> None:
         if self.active and self.held == 0 and self.pending is not None and not self.raised:
             signum, self.pending, self.raised = self.pending, None, True
+            self.ended_by = signum
             raise Interrupted(signum)
 
 
@@ -129,6 +132,13 @@ def check() -> None:
     """Raise ``Interrupted`` if a signal is pending."""
     with waiting():
         pass
+
+
+def ended_by() -> int | None:
+    """The signal for which ``Interrupted`` was raised in this ``interruptible()`` or, after it, in
+    the last one.
+    """
+    return _state.ended_by
 
 
 def impatient() -> bool:
