@@ -18,7 +18,7 @@ import pytest
 from conftest import MANIFEST, Project
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import COMMANDS, make_app
-from wirebench.cli.arguments import check_folder, check_output
+from wirebench.cli.arguments import check_folder, check_output, check_outputs
 from wirebench.cli.console import console
 from wirebench.cli.main import run_app
 
@@ -284,6 +284,28 @@ def test_a_result_that_could_not_be_written_is_told_before_the_work(
     said = capsys.readouterr()
     assert said.out == ""
     assert said.err.splitlines() == [f"error: {expected}"]
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["footprint", "--json", "x", "--markdown", "./x"],
+        ["duel", "./a", "./b", "--json", "x", "--html", "./x"],
+        ["gate", "./a", "./b", "--junit", "x", "--markdown", "./x"],
+    ],
+)
+def test_two_results_do_not_go_into_one_file(
+    shell: Project, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert run_app(command) == 64
+    said = capsys.readouterr()
+    assert said.err == (
+        f"error: {command[-2]}: expected another file than that of {command[-4]}, got x\n"
+    )
+
+
+def test_several_results_may_go_to_one_device() -> None:
+    check_outputs({"--json": Path("/dev/null"), "--markdown": Path("/dev/null"), "--html": None})
 
 
 def test_results_need_a_place_that_can_be_written(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Annotated
 
@@ -105,6 +105,21 @@ def check_output(option: str, file: Path | None) -> None:
             raise CatalogError(f"{option}: expected a file that can be written, got {file}")
     except OSError as error:
         raise CatalogError(f"{option}: {file}: {error.strerror}") from error
+
+
+def check_outputs(files: Mapping[str, Path | None]) -> None:
+    """The same for several, by option. ``CatalogError`` also where two are one file, of which only
+    the result that is written last would be left.
+    """
+    taken: dict[Path, str] = {}
+    for option, file in files.items():
+        check_output(option, file)
+        # Several results may go to one device or pipe, such as /dev/stdout.
+        if file is None or (file.exists() and not file.is_file()):
+            continue
+        first = taken.setdefault(file.resolve(), option)
+        if first != option:
+            raise CatalogError(f"{option}: expected another file than that of {first}, got {file}")
 
 
 def check_folder(option: str, folder: Path | None) -> None:

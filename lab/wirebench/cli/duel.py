@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebench.cli.arguments import check_output, options_given
+from wirebench.cli.arguments import check_outputs, options_given
 from wirebench.cli.console import EXIT_FAILED, console, fail
 from wirebench.cli.duel_options import (
     RESULT,
@@ -164,9 +164,7 @@ def duel(
         seed=seed,
         out=out,
     )
-    check_output("--json", json_file)
-    check_output("--markdown", markdown_file)
-    check_output("--html", html_file)
+    check_outputs({"--json": json_file, "--markdown": markdown_file, "--html": html_file})
     try:
         measured = run_duel(asked)
     except BuildError as error:

@@ -15,7 +15,7 @@ from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError, Contestant
 from wirebench.catalog.model import Role
-from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
+from wirebench.cli.arguments import Jobs, Selectors, check_outputs, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 
@@ -108,8 +108,7 @@ def footprint(
         raise CatalogError(f"--sort: expected one of {', '.join(SORTS)}, got {sort!r}")
     if role not in (None, *get_args(Role)):
         raise CatalogError(f"--role: expected {' or '.join(get_args(Role))}, got {role!r}")
-    check_output("--json", json_file)
-    check_output("--markdown", markdown_file)
+    check_outputs({"--json": json_file, "--markdown": markdown_file})
     if osv is not None and not osv.is_dir():
         raise CatalogError(f"--osv: expected a folder, got {osv}")
     try:

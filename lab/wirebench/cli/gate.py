@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import check_output, options_given, refuse_beside
+from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
 from wirebench.cli.console import console
 from wirebench.cli.duel_options import (
     RESULT,
@@ -166,8 +166,7 @@ def gate(
     """
     from wirebench.gate.thresholds import read_thresholds
 
-    check_output("--junit", junit_file)
-    check_output("--markdown", markdown_file)
+    check_outputs({"--junit": junit_file, "--markdown": markdown_file})
     thresholds = read_thresholds(thresholds_file)
     began = time.monotonic()
     if baseline is not None:
