@@ -18,7 +18,7 @@ import pytest
 from conftest import MANIFEST, Project
 from wirebench.catalog import CatalogError
 from wirebench.cli.app import COMMANDS, make_app
-from wirebench.cli.arguments import check_folder, check_output, check_outputs
+from wirebench.cli.arguments import check_folder, check_output, check_outputs, say_left_out
 from wirebench.cli.console import console
 from wirebench.cli.main import run_app
 
@@ -55,6 +55,20 @@ def shell(project: Project, monkeypatch: pytest.MonkeyPatch) -> Project:
     project.add("sh/good", MANIFEST)
     project.add("sh/absent", MANIFEST + 'needs = { commands = ["no-such-tool"] }\n')
     return project
+
+
+def test_who_was_named_and_is_left_out_is_said(
+    shell: Project, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shell.add("sh/off", MANIFEST + 'disabled = { reason = "broken", since = 2026-01-31 }\n')
+    selectors = ["sh/good, absent", "sh", "off"]
+    say_left_out(shell.catalog(), selectors, {"sh/good"}, why="no client")
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: absent is left out: no client",
+        "warning: off is left out: broken",
+    ]
+    say_left_out(shell.catalog(), None, (), why="no client")
+    assert capsys.readouterr().err == ""
 
 
 def test_every_command_file_is_there_and_has_help(capsys: pytest.CaptureFixture[str]) -> None:

@@ -165,6 +165,17 @@ def test_a_dry_run_says_what_would_run_and_leaves_nothing(project: Project) -> N
     assert "what is undecided then goes on to 1 min 00 s" in output
 
 
+def test_who_was_asked_for_and_takes_no_part_is_named(project: Project) -> None:
+    project.add("other")
+    manifest = project.root / "contestants/python/other/manifest.toml"
+    manifest.write_text(manifest.read_text().replace("http.hello", "ws.echo"))
+    only = ("--only", "python/plain,other", "--only", "floor")
+    code, output = project.run("run", "concurrency", "--quick", "--dry-run", *only)
+    assert code == 0, output
+    assert "other is left out: it takes part in no cell of this run" in output
+    assert output.count("is left out") == 1
+
+
 def test_a_dry_run_needs_no_generator(project: Project) -> None:
     (project.root / "bin" / "wireload").unlink()
     code, output = project.run("run", "concurrency", "--quick", "--dry-run")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -37,6 +37,20 @@ def open_catalog(*, warn: bool = True) -> Catalog:
             f"{catalog.root}: expected contestants (contestants/LANG/NAME/manifest.toml), got none"
         )
     return catalog
+
+
+def say_left_out(
+    catalog: Catalog, selectors: Sequence[str] | None, taken: Collection[str], *, why: str
+) -> None:
+    """Warn of each selector none of whose contestants is ``taken``: the others have results, and
+    nothing else would say that this one has none.
+    """
+    for part in (one.strip() for text in selectors or () for one in text.split(",")):
+        found = catalog.select([part]) if part else ()
+        if not found or any(one.identity in taken for one in found):
+            continue
+        disabled = found[0].disabled
+        say_warning(f"{part} is left out: {why if disabled is None else disabled.reason}")
 
 
 def default_jobs(given: int | None) -> int:

@@ -14,7 +14,7 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.model import TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.published import cells_of
 from wirebench.catalog.studies import Cell, ClientLoad, load_studies
-from wirebench.cli.arguments import open_catalog
+from wirebench.cli.arguments import open_catalog, say_left_out
 from wirebench.cli.console import console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 from wirebench.plan.choose import takes_part
@@ -127,10 +127,10 @@ def measure_clients(
         for one in catalog.select(selectors or ())
         if takes_part(one, wanted) and one.disabled is None
     ]
+    wanted_client = f"client of {load.scheme} that sends {load.method}"
     if not chosen:
-        raise CatalogError(
-            f"CONTESTANT: expected a client of {load.scheme} that sends {load.method}, got none"
-        )
+        raise CatalogError(f"CONTESTANT: expected a {wanted_client}, got none")
+    say_left_out(catalog, selectors, {one.identity for one in chosen}, why=f"no {wanted_client}")
     found: dict[str, Found] = {}
     with interruptible(), Supervisor() as supervisor, error_console().status("") as status:
         for one in chosen:

@@ -17,7 +17,7 @@ from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.announce import announce, ending_lines
-from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
+from wirebench.cli.arguments import check_folder, default_jobs, open_catalog, say_left_out
 from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error
 from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
@@ -265,6 +265,11 @@ class _Execution:
                 f"--only: expected contestants that take part in {', '.join(selection.studies)},"
                 f" got {who}"
             )
+        known = {one.identity for cell in scope.cells for one in cell.contestants}
+        known |= {one.contestant for one in scope.absent}
+        say_left_out(
+            self.catalog, selection.only, known, why="it takes part in no cell of this run"
+        )
         return scope
 
     def _open(

@@ -121,8 +121,10 @@ def footprint(
         for one in catalog.select(selectors or ())
         if one.disabled is None and (as_ := role or usual_role(one)) in one.roles
     ]
-    for one in catalog.select(selectors) if selectors and role is not None else ():
-        if role not in one.roles:
+    for one in catalog.select(selectors) if selectors else ():
+        if one.disabled is not None:
+            say_warning(f"{one.identity}: disabled: {one.disabled.reason}")
+        elif role is not None and role not in one.roles:
             say_warning(f"{one.identity}: it is no {role}")
     if role is not None and not chosen:
         raise CatalogError(f"--role {role}: none of the contestants is one")

@@ -13,7 +13,14 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.model import CALLED
-from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
+from wirebench.cli.arguments import (
+    Jobs,
+    Selectors,
+    check_output,
+    default_jobs,
+    open_catalog,
+    say_left_out,
+)
 from wirebench.cli.calling import NoServerError, server_for
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
@@ -73,6 +80,7 @@ def google_benchmark(
     ]
     if not chosen:
         raise CatalogError("CONTESTANT: expected a C++ client, got none")
+    say_left_out(catalog, selectors, {one.identity for one in chosen}, why="no C++ client")
     found: list[dict[str, Any]] = []
     failed = False
     workers = default_jobs(jobs)

@@ -12,7 +12,14 @@ import typer
 
 from wirebench.build import BuildResult, Builds, resolve_command
 from wirebench.catalog import CALLED, WORKLOADS, CatalogError, Contestant, Role, Workload
-from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
+from wirebench.cli.arguments import (
+    Jobs,
+    Selectors,
+    check_output,
+    default_jobs,
+    open_catalog,
+    say_left_out,
+)
 from wirebench.cli.conformance import report
 from wirebench.cli.console import EXIT_FAILED, console
 
@@ -83,6 +90,8 @@ def verify_contestants(
         raise CatalogError(
             f"--workload: expected one that a chosen contestant serves or calls, got {workload!r}"
         )
+    taken = {one.identity for one, _ in chosen}
+    say_left_out(catalog, selectors, taken, why=f"it neither serves nor calls {workload}")
     session = _Session(
         out=console(),
         everything=everything,
