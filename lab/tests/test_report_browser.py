@@ -253,6 +253,10 @@ def test_limits_leave_those_that_meet_them(page: Page, tmp_path: Path) -> None:
     wrong = f"document.querySelector('.choice [data-limit=\"{rate}\"]').validationMessage"
     assert page.value(wrong) == "expected a number such as 10,000"
     assert shown() == names
+    ask(str(rate), "1,500.5")
+    assert page.value(wrong) == ""
+    ask(str(rate), "1,5")
+    assert page.value(wrong) == "expected a number such as 10,000", "no comma for the point"
     ask(str(rate), "")
     ask("language", "go")
     assert shown() == [name for name in names if name.startswith("go/")]

@@ -105,9 +105,10 @@
   const kindOf = (input) => (Object.hasOwn(units, input.dataset.kind) ? input.dataset.kind : "other");
 
   function limitOf(input) {
-    const found = /^([\d.]+) *([a-zµ]*)$/.exec(input.value.trim().toLowerCase().replaceAll(",", ""));
+    // A comma stands between thousands only: "1,5" is a mistake and not 15.
+    const found = /^((?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d*)?|\.\d+) *([a-zµ]*)$/.exec(input.value.trim().toLowerCase());
     const factor = found && units[kindOf(input)][found[2]];
-    const limit = factor ? Number(found[1]) * factor : NaN;
+    const limit = factor ? Number(found[1].replaceAll(",", "")) * factor : NaN;
     const wrong = input.value.trim() !== "" && !Number.isFinite(limit);
     input.setCustomValidity(wrong ? `expected a number such as ${examples[kindOf(input)]}` : "");
     input.setAttribute("aria-invalid", String(wrong));
