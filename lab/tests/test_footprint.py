@@ -285,6 +285,10 @@ def test_what_a_snapshot_does_not_clear_is_not_free_of_vulnerabilities() -> None
     assert [field(one, column, TODAY) for one in (known, unknown)] == ["1 (+2?)", NOT_KNOWN]
     assert field(footprint(audit=nothing), column, TODAY) == "0"
     assert "vulnerabilities not known of cpp/mine: no go" in reasons([unknown], [column], TODAY)
+    found = [known, footprint("cpp/other")]
+    assert list(reasons(found, columns_of(found), TODAY)) == [
+        "vulnerabilities not known of cpp/other: footprint --osv has not looked for them"
+    ]
 
 
 def test_a_snapshot_is_json_files_and_archives_of_them(tmp_path: Path) -> None:

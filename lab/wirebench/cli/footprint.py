@@ -248,7 +248,6 @@ def _show(
     from wirebench.footprint.baseline import baselines
     from wirebench.footprint.measure import asker
     from wirebench.footprint.table import (
-        BUILDING,
         DEPENDING,
         HOW,
         columns_of,
@@ -274,7 +273,7 @@ def _show(
     _print_baselines(
         out, baselines([one.contestant.partition("/")[0] for one in ordered], asker(catalog.root))
     )
-    for line in reasons(ordered, (*DEPENDING, *BUILDING), today):
+    for line in reasons(ordered, columns, today):
         out.print(Text(line, style="dim"))
     for one in ordered:
         for line in warnings(one):

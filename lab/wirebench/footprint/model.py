@@ -176,6 +176,8 @@ class Footprint:
         if name in of_packages:
             of = [one for one in self.of_part("library") if getattr(one, name, 0) is None]
             return f"no size of {_some(one.name for one in of)}"
+        if name == "vulnerabilities":
+            return "footprint --osv has not looked for them"
         return "not measured"
 
     def _total(self, name: str) -> int | None:

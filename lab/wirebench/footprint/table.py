@@ -145,7 +145,7 @@ HOW = (
     " end of the first reply, for a client its whole run of one operation. Idle: proportional"
     " set size after it. Times depend on what else the machine does. Not counted: the"
     " language's runtime and compiler, what every Debian system has, and packages that only"
-    " the JSON library of the workloads needs."
+    " the JSON library of the workloads needs. (+2?): of two more packages it is not known."
 )
 
 

@@ -12,8 +12,6 @@ from pydantic import TypeAdapter
 from wirebench.footprint import records
 from wirebench.footprint.model import Footprint
 from wirebench.footprint.table import (
-    BUILDING,
-    DEPENDING,
     HOW,
     columns_of,
     field,
@@ -76,7 +74,7 @@ def footprints_view(
         ),
         how=HOW,
         warnings=tuple((one.contestant, line) for one in found for line in warnings(one)),
-        reasons=tuple(reasons(found, (*DEPENDING, *BUILDING), day)),
+        reasons=tuple(reasons(found, columns, day)),
         audited=tuple(sorted({one.audit.snapshot for one in found if one.audit is not None})),
         missing=missing,
         command=f"wirebench footprint {','.join(missing)}" if missing else "",
