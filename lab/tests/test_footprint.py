@@ -500,7 +500,9 @@ def test_the_command_measures_keeps_and_shows(
     assert records.read(tiny / "results", "tiny/mine", "server") == kept, (
         "nothing was measured again"
     )
-    assert "| tiny/mine | server | 1.0 |" in markdown_file.read_text()
+    written = markdown_file.read_text()
+    assert "| tiny/mine | server | 1.0 |" in written
+    assert "not known of tiny/mine: the lab knows no package manager of tiny" in written
     (tiny / "contestants/tiny/mine/small.c").write_text("changed")
     assert run_app(["footprint"]) == EXIT_OK
     again = records.read(tiny / "results", "tiny/mine", "server")

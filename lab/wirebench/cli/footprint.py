@@ -20,7 +20,7 @@ from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warni
 from wirebench.cli.report import RESULTS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from rich.console import Console
     from rich.status import Status
@@ -278,22 +278,28 @@ def _show(
     for one in ordered:
         for line in warnings(one):
             out.print(Text.assemble((one.contestant, "yellow"), f": {line}"))
-    for date in sorted({one.audit.snapshot for one in ordered if one.audit is not None}):
-        without = sorted(
-            {
-                name
-                for one in ordered
-                if one.audit is not None and one.audit.snapshot == date
-                for name in one.audit.unchecked
-            }
-        )
-        rest = f"; it does not clear {', '.join(without)}" if without else ""
-        out.print(Text(f"Vulnerabilities by the OSV snapshot of {date}{rest}."))
+    for line in _snapshots(ordered):
+        out.print(Text(line))
     if features:
         _print_features(out, ordered)
     if packages:
         for one in ordered:
             _print_packages(out, one)
+
+
+def _snapshots(found: Sequence[Footprint]) -> Iterator[str]:
+    """A line for each snapshot of advisories: its date, and what it leaves open."""
+    for date in sorted({one.audit.snapshot for one in found if one.audit is not None}):
+        without = sorted(
+            {
+                name
+                for one in found
+                if one.audit is not None and one.audit.snapshot == date
+                for name in one.audit.unchecked
+            }
+        )
+        rest = f"; it does not clear {', '.join(without)}" if without else ""
+        yield f"Vulnerabilities by the OSV snapshot of {date}{rest}."
 
 
 def _table(found: Sequence[Footprint], columns: Sequence[Column], today: datetime.date) -> Table:
@@ -365,7 +371,8 @@ def _print_packages(out: Console, one: Footprint) -> None:
 def _write(
     found: Sequence[Footprint], sort: str, json_file: Path | None, markdown_file: Path | None
 ) -> None:
-    from wirebench.footprint.table import HOW, columns_of, in_order, markdown
+    from wirebench.footprint.table import HOW, columns_of, in_order, markdown, reasons, warnings
+    from wirebench.report.markdown import one_line
 
     today = datetime.datetime.now(datetime.UTC).date()
     ordered = in_order(found, sort, today)
@@ -373,7 +380,14 @@ def _write(
         text = json.dumps(_document(ordered), indent=2, ensure_ascii=False)
         json_file.write_text(text + "\n", encoding="utf-8")
     if markdown_file is not None:
-        lines = [*markdown(ordered, columns_of(ordered), today), "", HOW]
+        columns = columns_of(ordered)
+        lines = [*markdown(ordered, columns, today), "", HOW, ""]
+        remarks = [
+            *reasons(ordered, columns, today),
+            *(f"{one.contestant}: {line}" for one in ordered for line in warnings(one)),
+            *_snapshots(ordered),
+        ]
+        lines += [f"- {one_line(line)}" for line in remarks]
         markdown_file.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
