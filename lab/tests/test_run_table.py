@@ -151,7 +151,7 @@ def test_what_the_intervals_hold_of_the_differences_between_runs_is_said() -> No
 
 def test_a_failed_entry_stands_with_its_reason_and_no_figures() -> None:
     broken = row(drawn(trials()), "rust/broken")
-    assert "wrong_reply" in broken
+    assert "wrong_reply (2 of 2)" in broken, "the other seven were not tried"
     assert "0.0" not in broken
 
 

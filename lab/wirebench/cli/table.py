@@ -234,9 +234,8 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str:
 
 
 def _tried(entry: EntryAnalysis) -> int:
-    return (
-        entry.summary.trials + entry.summary.failed + entry.summary.not_run + entry.summary.voided
-    )
+    """Without the trials that did not take place, after failures or for the host's limits."""
+    return entry.summary.trials + entry.summary.failed + entry.summary.voided
 
 
 def _footnotes(cell: CellAnalysis) -> Iterable[str]:
