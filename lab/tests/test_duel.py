@@ -227,7 +227,13 @@ def test_a_generator_at_its_limit_supports_no_claim_that_a_side_is_slower() -> N
     kinds = {line.metric: line.verdict.kind for line in result.lines}
     assert kinds["throughput_per_s"] == "undecided"
     assert kinds["cpu_per_request_ns"] == "slower"
-    assert "?" in next(iter(rows(duelled(result), "B")))[3]
+    shown = {row[0]: row for row in rows(duelled(result), "B")}
+    rate = shown["requests/s"]
+    assert "?" in rate[3]
+    assert rate[1].startswith("≥ ")
+    assert rate[2].startswith("≥ ")
+    assert shown["p50*"][1].startswith("≤ ")
+    assert shown["CPU/request"][1][0].isdigit(), "the server's own"
 
 
 def test_an_open_loop_is_judged_by_latency_and_cpu() -> None:

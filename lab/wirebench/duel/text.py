@@ -13,6 +13,7 @@ from wirebench.catalog.units import count_of
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
+from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
 from wirebench.trial.cold import cold_notes
@@ -165,7 +166,20 @@ def rows(duel: Duelled, side: str) -> Iterable[tuple[str, ...]]:
 
 def _figure(duel: Duelled, side: str, metric: str) -> str:
     found = duel.result.figures.get(side, {}).get(metric)
-    return figures.figure(metric, found.median) if found is not None else ""
+    return _sign(duel, side, metric) + figures.figure(metric, found.median) if found else ""
+
+
+def _sign(duel: Duelled, side: str, metric: str) -> str:
+    """Before a figure that the generator limited."""
+    limit = duel.result.bottlenecks.get(side)
+    limited = limit is not None and limit.kind == "generator-bound"
+    return figures.bound_sign(
+        bound_of(
+            limited=limited and metric in LIMITED_METRICS,
+            other_limited=False,
+            higher_is_better=higher_is_better(metric),
+        )
+    )
 
 
 def _share(duel: Duelled, side: str, which: str) -> str:
