@@ -81,6 +81,7 @@ int main() {
                           .threads(std::stoi(variable("WIREBENCH_THREADS", "1")))
                           .flags(Tcp::Options::ReuseAddr | Tcp::Options::NoDelay)
                           .maxRequestSize(1024 * 1024)
+                          .keepaliveTimeout(std::chrono::seconds(75))
                           .backlog(4096));
         Rest::Router router;
         add_routes(router, variable("WIREBENCH_WORKLOAD", "rest"),
