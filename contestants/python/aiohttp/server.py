@@ -112,6 +112,7 @@ def serve() -> None:
         host=os.environ["WIREBENCH_HOST"],
         port=int(os.environ["WIREBENCH_PORT"]),
         backlog=4096,
+        keepalive_timeout=75,
         reuse_port=WORKERS > 1,
         handle_signals=False,
         access_log=None,
