@@ -63,6 +63,7 @@ int main() {
     settings->set_worker_limit(
         static_cast<unsigned>(std::stoul(variable("WIREBENCH_THREADS", "1"))));
     settings->set_reuse_address(true);
+    settings->set_connection_limit(4096);  // of its listen queue
 
     restbed::Service service;
     publish(service, "/test", "POST", [delay](session_t& session) { post(session, delay); });
