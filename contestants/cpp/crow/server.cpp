@@ -48,6 +48,7 @@ int main() {
     app.loglevel(crow::LogLevel::Critical)
         .bindaddr(variable("WIREBENCH_HOST", "127.0.0.1"))
         .port(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080"))))
+        .timeout(60)
         .concurrency(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_THREADS", "1")) +
                                                 1))  // one of them accepts
         .run();
