@@ -1,5 +1,5 @@
 // `http.hello`, `ws.echo`, `ws.count` and `ws.broadcast` with uWebSockets: an app in each thread,
-// all listening on the same port.
+// all listening on the same port. Topics are an app's own, so under `ws.broadcast` there is one.
 #include <uWebSockets/App.h>
 
 #include <cstdio>
@@ -73,7 +73,8 @@ int main() {
     const auto workload = variable("WIREBENCH_WORKLOAD", "ws.echo");
     const auto host = variable("WIREBENCH_HOST", "127.0.0.1");
     const auto port = std::stoi(variable("WIREBENCH_PORT", "9001"));
-    const auto threads = std::stoul(variable("WIREBENCH_THREADS", "1"));
+    const auto threads =
+        workload == "ws.broadcast" ? 1 : std::stoul(variable("WIREBENCH_THREADS", "1"));
     std::vector<std::thread> others;
     for (unsigned long i = 1; i < threads; ++i) others.emplace_back(serve, workload, host, port);
     serve(workload, host, port);
