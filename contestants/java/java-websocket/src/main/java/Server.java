@@ -1,5 +1,6 @@
 import com.fasterxml.jackson.annotation.JsonIgnoreProperties;
 import com.fasterxml.jackson.core.JsonProcessingException;
+import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
@@ -20,7 +21,8 @@ public final class Server extends WebSocketServer {
 
     record Reply(long c, long ts) {}
 
-    private final ObjectMapper json = new ObjectMapper();
+    private final ObjectMapper json =
+            new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
     private final String workload;
 
