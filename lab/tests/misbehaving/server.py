@@ -194,6 +194,8 @@ class Server:
                     continue
                 if self.fault == "forgives_commas":
                     data = data.replace(b",}", b"}")
+                if self.fault == "forgives_what_follows":
+                    data = data[: data.rindex(b"}") + 1]
                 count = json.loads(data)["c"]
                 stamp: object = time.time()
                 if self.fault == "milliseconds":

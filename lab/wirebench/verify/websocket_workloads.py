@@ -82,7 +82,9 @@ def count_checks(peer: Peer) -> Iterator[Check]:
     # Types of the languages differ in which of these are integers.
     yield _count(peer, "count.exponent", '{"c":7e0}', 7, required=False)
     yield _count(peer, "count.key_order", '{"z":"}","a":{"c":[1,{"c":2}]},"c":10}', 10)
-    yield _refused_count(peer)
+    # Whoever looks only for the number answers these as well.
+    yield _refused_count(peer, "count.bad_json", '{"c":11,}')
+    yield _refused_count(peer, "count.trailing", '{"c":12}x')
     yield from _session_checks(peer, asking=_number, judge=_judge_count)
     yield _concurrent_check(peer, asking=_number, judge=_judge_count)
 
@@ -268,11 +270,9 @@ def _count(peer: Peer, id_: str, message: str, number: int, *, required: bool = 
     )
 
 
-def _refused_count(peer: Peer) -> Check:
-    """Whoever looks only for the number answers this as well."""
-
+def _refused_count(peer: Peer, id_: str, message: str) -> Check:
     def talk(websocket: WebSocket) -> str:
-        websocket.send_text('{"c":11,}')
+        websocket.send_text(message)
         try:
             got = websocket.read_message()
         except SilenceError:
@@ -284,8 +284,8 @@ def _refused_count(peer: Peer) -> Check:
         return got.describe()
 
     return Check(
-        id="count.bad_json",
-        sent='text {"c":11,}, which is not JSON',
+        id=id_,
+        sent=f"text {message}, which is not JSON",
         expected="no count: a close frame, the end of the connection or another message",
         run=_on_connection(peer, talk),
     )
