@@ -25,7 +25,8 @@ from wirebench.frames import (
     encode_frame,
 )
 from wirebench.process.ports import HOST
-from wirebench.verify import http
+from wirebench.verify import counting_server, http
+from wirebench.verify.checks import Mismatch
 from wirebench.verify.counting_server import CountingServer, serving
 from wirebench.verify.http import (
     Connection,
@@ -38,6 +39,7 @@ from wirebench.verify.http import (
     show,
 )
 from wirebench.verify.websocket import Frame, WebSocket, open_websocket
+from wirebench.verify.websocket_workloads import echo_checks
 
 
 @contextmanager
@@ -235,6 +237,19 @@ def test_it_echoes_and_counts_messages() -> None:
         1,
         2,
     )
+
+
+def test_fragments_must_come_back_as_what_they_were_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    def as_text(opcode: int, data: bytes, *, mask: bool) -> bytes:
+        return encode_frame(TEXT if opcode == BINARY else opcode, data, mask=mask)
+
+    with serving() as server:
+        asked = {check.id: check for check in echo_checks(Peer(port=server.port))}
+        assert asked["echo.fragments"].run() == 'pong "p" and text "abc"'
+        assert asked["echo.fragments_binary"].run().startswith('pong "p" and binary')
+        monkeypatch.setattr(counting_server, "encode_frame", as_text)
+        with pytest.raises(Mismatch, match=r"got .*text"):
+            asked["echo.fragments_binary"].run()
 
 
 @pytest.mark.parametrize(

@@ -60,12 +60,8 @@ def echo_checks(peer: Peer) -> Iterator[Check]:
         yield _echo(peer, f"text_{length}", TEXT, payload(length))
         yield _echo(peer, f"binary_{length}", BINARY, payload(length))
     yield _echo(peer, "text_1048576", TEXT, payload(1_048_576), required=False)
-    yield Check(
-        id="echo.fragments",
-        sent='a text message "abc" in three frames, with a ping "p" between them',
-        expected='pong "p" and text "abc"',
-        run=_on_connection(peer, _fragments),
-    )
+    yield _fragments(peer, "fragments", TEXT, (b"a", b"b", b"c"))
+    yield _fragments(peer, "fragments_binary", BINARY, (b"\xff", b"\x00", b"\xfe"))
     yield from _session_checks(peer, asking=_message, judge=_judge_echo)
     yield _concurrent_check(peer, asking=_message, judge=_judge_echo)
 
@@ -306,18 +302,29 @@ def _handshake(peer: Peer) -> Check:
     )
 
 
-def _fragments(websocket: WebSocket) -> str:
-    websocket.send(TEXT, b"a", fin=False)
-    websocket.send(CONTINUATION, b"b", fin=False)
-    websocket.send(PING, b"p")
-    websocket.send(CONTINUATION, b"c")
-    # A pong may come before the message is whole or, where a server answers in its own time, after
-    # it.
-    got = {frame.opcode: frame for frame in (websocket.read_message(), websocket.read_message())}
-    if got.keys() != {TEXT, PONG} or got[TEXT].payload != b"abc" or got[PONG].payload != b"p":
-        described = ", ".join(frame.describe() for frame in got.values())
-        raise Mismatch(expected='pong "p" and text "abc"', received=described)
-    return 'pong "p" and text "abc"'
+def _fragments(peer: Peer, name: str, opcode: int, parts: tuple[bytes, bytes, bytes]) -> Check:
+    whole = Frame(opcode=opcode, payload=b"".join(parts))
+    expected = f'pong "p" and {whole.describe()}'
+
+    def talk(websocket: WebSocket) -> str:
+        websocket.send(opcode, parts[0], fin=False)
+        websocket.send(CONTINUATION, parts[1], fin=False)
+        websocket.send(PING, b"p")
+        websocket.send(CONTINUATION, parts[2])
+        # A pong may come before the message is whole or, where a server answers in its own time,
+        # after it.
+        got = {one.opcode: one for one in (websocket.read_message(), websocket.read_message())}
+        if got != {opcode: whole, PONG: Frame(opcode=PONG, payload=b"p")}:
+            described = ", ".join(frame.describe() for frame in got.values())
+            raise Mismatch(expected=expected, received=described)
+        return expected
+
+    return Check(
+        id=f"echo.{name}",
+        sent=f'{whole.describe()} in three frames, with a ping "p" between them',
+        expected=expected,
+        run=_on_connection(peer, talk),
+    )
 
 
 def _session_checks(
