@@ -17,16 +17,21 @@ from wirebench.verify.http import Peer
 
 @contextmanager
 def serving(
-    handlers: AbstractContextManager[object], *, delay_ms: float = DELAY_MS
+    handlers: AbstractContextManager[object],
+    *,
+    delay_ms: float = DELAY_MS,
+    mixes_up: bool = False,
 ) -> Iterator[Peer]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
+        last = b""
 
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
+            Handler.last = body
             with handlers:
                 time.sleep(delay_ms / 1000)
-            reply = b"Sending response: " + body
+            reply = b"Sending response: " + (Handler.last if mixes_up else body)
             self.send_response(200)
             self.send_header("Content-Type", "text/plain")
             self.send_header("Content-Length", str(len(reply)))
@@ -69,6 +74,11 @@ def test_as_many_handlers_as_threads_pass() -> None:
 
 def test_waiting_without_a_handler_is_found() -> None:
     with serving(nullcontext()) as peer:
+        assert failed(peer) == ["rest.handlers"]
+
+
+def test_replies_to_other_requests_are_found() -> None:
+    with serving(threading.Semaphore(THREADS), mixes_up=True) as peer:
         assert failed(peer) == ["rest.handlers"]
 
 

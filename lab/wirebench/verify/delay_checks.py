@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from wirebench.catalog.workloads import REST_BODY
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, Peer, exchange
+from wirebench.verify.http_checks import Exchange
 from wirebench.verify.http_workloads import posting
 
 DELAY_MS = 120
@@ -23,6 +24,7 @@ def delay_checks(peer: Peer, *, limited: bool = True) -> Iterator[Check]:
     """
     asked = posting(REST_BODY.encode())
     what = f"{asked.sent}, with WIREBENCH_DELAY_MS={DELAY_MS}"
+    settings = f"WIREBENCH_DELAY_MS={DELAY_MS} WIREBENCH_THREADS={THREADS}"
 
     def delayed() -> str:
         began = time.monotonic()
@@ -45,7 +47,7 @@ def delay_checks(peer: Peer, *, limited: bool = True) -> Iterator[Check]:
         return
     yield Check(
         id="rest.threads",
-        sent=f"{THREADS} times at once: {what} WIREBENCH_THREADS={THREADS}",
+        sent=f"{_numbered(THREADS)[0].sent} and so on, {THREADS} at once, with {settings}",
         expected=f"{THREADS} replies sooner than {THREADS} delays one after another",
         run=lambda: _sooner(peer),
         # The timing also depends on the machine.
@@ -53,7 +55,7 @@ def delay_checks(peer: Peer, *, limited: bool = True) -> Iterator[Check]:
     )
     yield Check(
         id="rest.handlers",
-        sent=f"{THREADS + 1} times at once: {what} WIREBENCH_THREADS={THREADS}",
+        sent=f"{_numbered(THREADS)[0].sent} and so on, {THREADS + 1} at once, with {settings}",
         expected=(
             f"the last reply after {2 * DELAY_MS} ms or more: one request waits until a handler is"
             " free"
@@ -84,11 +86,16 @@ def _one_waits(peer: Peer) -> str:
     return f"the last after {took_ms:.0f} ms"
 
 
+def _numbered(count: int) -> list[Exchange]:
+    """A body of its own for each: handlers that share what they should not mix them up."""
+    return [posting(f'{{"request":{number}}}'.encode()) for number in range(1, count + 1)]
+
+
 def _at_once(peer: Peer, count: int) -> float:
     """Send this many requests, each on its own connection; returns milliseconds until the last
     reply.
     """
-    asked = posting(REST_BODY.encode())
+    asked = _numbered(count)
     with ExitStack() as stack:
         connections = []
         for _ in range(count):
@@ -96,10 +103,10 @@ def _at_once(peer: Peer, count: int) -> float:
             stack.callback(connection.close)
             connections.append(connection)
         began = time.monotonic()
-        for connection in connections:
+        for connection, one in zip(connections, asked, strict=True):
             # A server with a thread for each connection is free for the next only when one is
             # closed.
-            connection.send(asked.request(peer, close=True))
-        for connection in connections:
-            asked.judge(connection.read_response())
+            connection.send(one.request(peer, close=True))
+        for connection, one in zip(connections, asked, strict=True):
+            one.judge(connection.read_response())
         return (time.monotonic() - began) * 1000
