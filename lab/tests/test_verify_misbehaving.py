@@ -141,6 +141,23 @@ def test_processes_that_a_manifest_promises_are_counted(
     assert "parity.processes" in {check.id for check in several.checks}
 
 
+@pytest.mark.parametrize(
+    ("fault", "workload", "check"),
+    [
+        ("wrong_body_with_threads", "http.hello", "threads.http.concurrent"),
+        ("off_by_one_with_threads", "ws.count", "threads.ws.concurrent"),
+        ("leaves_out_the_last_with_threads", "ws.broadcast", "threads.broadcast.senders"),
+    ],
+)
+def test_a_fault_that_shows_with_several_threads_alone_is_found(
+    fault: str, workload: Workload, check: str, supervisor: Supervisor
+) -> None:
+    verdict = verify_server(f"fake/{fault}", workload, program("server.py", fault), supervisor)
+    assert failed(verdict) == [check]
+    assert verdict.failure is not None
+    assert (verdict.failure.sent or "").endswith(", with WIREBENCH_THREADS=4")
+
+
 @pytest.mark.parametrize("workload", ["http.hello", "ws.count", "ws.broadcast"])
 def test_one_that_does_all_right_is_asked_the_same_over_tls(
     workload: Workload, supervisor: Supervisor

@@ -3,6 +3,7 @@
 
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything; with the ending ``_over_tls`` it does so plain, and the fault over TLS;
+with ``_with_threads`` it does so with one thread, and the fault with several;
 ``payload`` serves ``/payload/N`` as well;
 ``counts`` does, too, and keeps the number of its connections as ``cpp/floor`` does;
 ``workers`` has a process for each of its threads.
@@ -219,6 +220,9 @@ def main() -> None:
     fault = sys.argv[1]
     if fault.endswith("_over_tls"):
         fault = fault.removesuffix("_over_tls") if os.environ["WIREBENCH_TLS_CERT"] else "none"
+    if fault.endswith("_with_threads"):
+        several = int(os.environ["WIREBENCH_THREADS"]) > 1
+        fault = fault.removesuffix("_with_threads") if several else "none"
     address = os.environ["WIREBENCH_HOST"], int(os.environ["WIREBENCH_PORT"])
     if fault == "crashes_at_start":
         print("no such table: users", file=sys.stderr)

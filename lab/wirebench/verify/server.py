@@ -37,6 +37,9 @@ from wirebench.verify.websocket_workloads import broadcast_checks, count_checks,
 _PROCESSES_WITHIN_S = 10.0
 """An interpreter on a busy core needs about a second for each."""
 
+_WITH_THREADS = ("http.concurrent", "ws.concurrent", "broadcast.senders")
+"""What is asked again of several threads in one process, which may share what they should not."""
+
 _HTTP: Mapping[Workload, Callable[..., Iterator[Check]]] = {
     "http.hello": hello_checks,
     "http.payload": payload_checks,
@@ -192,6 +195,16 @@ def _questions(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check
         yield from _WEBSOCKET[workload](peer)
 
 
+def _with_threads(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check]:
+    for check in _questions(workload, peer, traits):
+        if check.id in _WITH_THREADS:
+            yield replace(
+                check,
+                id=f"threads.{check.id}",
+                sent=f"{check.sent}, with WIREBENCH_THREADS={THREADS}",
+            )
+
+
 def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> CheckResult:
     passed = server.process.stop()
     return CheckResult(
@@ -250,6 +263,11 @@ def _second_start(starts: _Starts, port: int) -> Iterator[CheckResult]:
     )
     if workload not in ONE_PROCESS and traits.processes:
         yield _processes(server)
+    elif workload != "rest":
+        yield from run_checks(
+            _with_threads(workload, Peer(port=port), traits),
+            alive=lambda: not ended(server.process),
+        )
     if workload == "rest":
         yield from run_checks(
             delay_checks(Peer(port=port), limited=traits.threads is None),
