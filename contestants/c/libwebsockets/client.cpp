@@ -100,6 +100,10 @@ private:
         case LWS_CALLBACK_CLIENT_WRITEABLE:
             return on_writeable();
         case LWS_CALLBACK_CLIENT_RECEIVE:
+            if (lws_frame_is_binary(socket_)) {
+                failure_ = "expected a text message";
+                return -1;  // ends the connection
+            }
             received_.append(bytes, size);
             if (lws_is_final_fragment(socket_)) state_ = state::open;
             return 0;

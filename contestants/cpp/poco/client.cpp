@@ -146,6 +146,8 @@ public:
                 const int kind = flags & net::WebSocket::FRAME_OP_BITMASK;
                 if ((got == 0 && flags == 0) || kind == net::WebSocket::FRAME_OP_CLOSE)
                     throw std::runtime_error("the server closed the connection");
+                if (kind == net::WebSocket::FRAME_OP_BINARY)
+                    throw std::runtime_error("expected a text message");
                 if (kind == net::WebSocket::FRAME_OP_PING) {
                     socket_->sendFrame(
                         buffer_.begin() + before, got,

@@ -74,7 +74,9 @@ public:
     std::string_view operation() override {
         if (const auto sent = client_->send(settings_.message); !sent)
             throw std::runtime_error(sent.error().message);
-        return value_of(client_->receive(std::chrono::seconds(10))).data;
+        const auto reply = value_of(client_->receive(std::chrono::seconds(10)));
+        if (!reply.is_text()) throw std::runtime_error("expected a text message");
+        return reply.data;
     }
 
     void close() override {
