@@ -215,6 +215,18 @@ constexpr option_row turn_rows[] = {
      &raw::turn},
 };
 
+constexpr option_row part_rows[] = {
+    {"--part", "K/N",
+     "this is number K of N: it sends each Nth of the requests that are due, or an Nth of "
+     "--requests. --connections and --max-in-flight are its own",
+     &raw::part},
+    {"--start", "WHEN",
+     "begin, with the warm-up, at this reading of the steady clock in nanoseconds; -: when the "
+     "connections are open, say so on standard output in a line of JSON, and read the moment from "
+     "a line of standard input",
+     &raw::start},
+};
+
 constexpr option_row place_rows[] = {
     {"-t,--threads",
      "N",
@@ -328,6 +340,10 @@ constexpr option_section sections[] = {
      "other: the turns follow from the steady clock. --duration and --warmup are the sums of the "
      "measured parts.",
      turn_rows},
+    {"PARTS",
+     "Several wireloads, on one host or on many, load one server together. Each is given the same "
+     "options, but for the part that it is.",
+     part_rows},
     {"WHERE IT RUNS", "", place_rows},
     {"PASS OR FAIL", "", gate_rows},
     {"OUTPUT", "", output_rows},

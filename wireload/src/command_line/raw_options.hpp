@@ -16,7 +16,7 @@ struct raw_options {
     std::vector<std::string> expect_header, expect_match, expect_json;
     std::string per_connection, message_size, subprotocol;
     std::string message, message_file, check;
-    std::string turns, turn;
+    std::string turns, turn, part, start;
     std::string ramp_rounds, ramp_add, ramp_messages, ramp_pacing;
     std::string interval, json, hdr_log, watch, cpu, source, seed, engine;
     std::string csv, color, live, print, completion;

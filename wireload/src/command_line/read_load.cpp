@@ -1,5 +1,10 @@
-// Reads how much is sent and when it ends: the options of LOAD and RAMP.
+// Reads how much is sent and when it ends: the options of LOAD, RAMP, TURNS and PARTS.
 #include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
 
 #include "base/clock.hpp"
 #include "command_line/readers.hpp"
@@ -41,6 +46,16 @@ void read_ramp(const given_options& given, options& out) {
     out.ramp = ramp;
 }
 
+// "K/N": the number K, from 1, of N, which is `most` at most.
+std::pair<std::uint32_t, std::uint32_t> number_of(std::string_view flag, const std::string& text,
+                                                  std::uint32_t most) {
+    const std::size_t slash = text.find('/');
+    if (slash == text.npos)
+        refuse("{}: expected K/N, such as 1/2 for the first of two, got '{}'", flag, text);
+    const std::uint32_t of = number32(fmt::format("{}: N", flag), text.substr(slash + 1), 1, most);
+    return {number32(fmt::format("{}: K", flag), text.substr(0, slash), 1, of), of};
+}
+
 void read_turns(const given_options& given, options& out) {
     for (const char* name :
          {"--requests", "--each", "--ramp-rounds", "--rate", "--arrivals", "--rate-steps",
@@ -49,19 +64,38 @@ void read_turns(const given_options& given, options& out) {
             refuse("{} has no meaning in turns, which are a closed loop for the time of --duration",
                    name);
     }
-    const std::string& text = given.raw.turns;
-    const std::size_t slash = text.find('/');
-    if (slash == text.npos)
-        refuse("--turns: expected K/N, such as 1/2 for the first of two, got '{}'", text);
     turn_options turns;
-    turns.of = number32("--turns: N", text.substr(slash + 1), 1, most_turns);
-    turns.number = number32("--turns: K", text.substr(0, slash), 1, turns.of);
+    std::tie(turns.number, turns.of) = number_of("--turns", given.raw.turns, most_turns);
     if (given.has("--turn")) {
         turns.length = duration("--turn", given.raw.turn, std::chrono::milliseconds(1));
         if (turns.length > std::chrono::minutes(1))
             refuse("--turn: expected at most 1m, got {}", given.raw.turn);
     }
     out.turns = turns;
+}
+
+void read_part(const given_options& given, options& out) {
+    for (const char* name : {"--turns", "--ramp-rounds", "--idle", "--broadcast"}) {
+        if (given.has(name))
+            refuse("{} has no meaning with --part, which divides a rate or --requests", name);
+    }
+    std::tie(out.part.number, out.part.of) = number_of("--part", given.raw.part, most_parts);
+    if (out.requests && *out.requests < out.part.of)
+        refuse("--requests {}: fewer than the {} parts; give one for each at least", *out.requests,
+               out.part.of);
+}
+
+void read_start(const given_options& given, options& out) {
+    for (const char* name : {"--turns", "--ramp-rounds", "--idle"}) {
+        if (given.has(name))
+            refuse("{} has no meaning with --start, which is for a load of one window", name);
+    }
+    start_options start;
+    if (given.raw.start != "-") {
+        start.at =
+            static_cast<nanos>(number("--start", given.raw.start, 1, std::uint64_t{INT64_MAX}));
+    }
+    out.start = start;
 }
 
 void refuse_beside_broadcast(const given_options& given, const options& out) {
@@ -120,6 +154,8 @@ void read_load(const given_options& given, options& out) {
     if (given.has("--turn") && !given.has("--turns"))
         refuse("--turn belongs to --turns; say which of how many this is with --turns K/N");
     if (given.has("--turns")) read_turns(given, out);
+    if (given.has("--part")) read_part(given, out);
+    if (given.has("--start")) read_start(given, out);
 }
 
 // After the rest of the load: what does not go together with it.

@@ -59,4 +59,22 @@ void control::wait(nanos until, const std::function<bool()>& done) {
     }
 }
 
+std::optional<std::string> control::read_line(int file, std::size_t most) {
+    std::string line;
+    while (line.size() <= most) {
+        pollfd sources[] = {{.fd = file, .events = POLLIN, .revents = 0},
+                            {.fd = signals_.get(), .events = POLLIN, .revents = 0}};
+        if (ppoll(sources, 2, nullptr, nullptr) <= 0) continue;
+        signalfd_siginfo info{};
+        if (read(signals_.get(), &info, sizeof info) == sizeof info) interrupted_ = true;
+        if (interrupted_) break;
+        char next = 0;
+        if (sources[0].revents == 0) continue;
+        if (read(file, &next, 1) != 1) break;
+        if (next == '\n') return line;
+        line += next;
+    }
+    return std::nullopt;
+}
+
 }  // namespace wireload

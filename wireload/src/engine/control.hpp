@@ -1,7 +1,10 @@
 // The main thread waits here for workers, for the clock and for the user's signals.
 #pragma once
 
+#include <cstddef>
 #include <functional>
+#include <optional>
+#include <string>
 
 #include "measure/tally.hpp"
 #include "wire/loop/socket.hpp"
@@ -24,6 +27,9 @@ public:
     // signal has come.
     void wait(nanos until, const std::function<bool()>& done);
     bool interrupted() const { return interrupted_; }
+    // Reads a line from this file, without its end and nothing beyond it. Absent when the file ends
+    // before, when the line is longer than `most`, or when a signal has come.
+    std::optional<std::string> read_line(int file, std::size_t most);
 
 private:
     wire::unique_fd notified_;

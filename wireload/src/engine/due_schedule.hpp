@@ -15,7 +15,7 @@ namespace wireload {
 
 class due_schedule {
 public:
-    // For thread `index` of `threads`. `asked` must outlive it.
+    // For thread `index` of `threads`, of all parts of the load. `asked` must outlive it.
     due_schedule(const open_loop_options& asked, unsigned index, unsigned threads)
         : asked_(asked),
           index_(index),

@@ -26,7 +26,7 @@ struct load_order {
     // the window's end above is then the moment until which the last replies are waited for.
     nanos schedule_start = 0;
     nanos schedule_end = never;
-    std::uint64_t most = UINT64_MAX;  // requests in the window, of all threads
+    std::uint64_t most = UINT64_MAX;  // requests in the window, of all threads of all parts
     nanos interval = never;           // of the series
     std::size_t first_interval = 0;
 };

@@ -15,7 +15,8 @@ open_loop_gate::open_loop_gate(const plan& p, load_window& window, unsigned inde
     : window_(window),
       most_in_flight_(share(p.asked.open_loop->max_in_flight, p.asked.threads, index)),
       deadline_(p.asked.open_loop->deadline ? p.asked.open_loop->deadline->count() : never),
-      schedule_(*p.asked.open_loop, index, p.asked.threads),
+      schedule_(*p.asked.open_loop, p.asked.part.in_whole(index),
+                p.asked.threads * p.asked.part.of),
       line_(std::make_unique<place[]>(std::bit_ceil(connections))),
       line_mask_(std::bit_ceil(connections) - 1) {}
 

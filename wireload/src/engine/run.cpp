@@ -21,6 +21,7 @@ std::variant<run_result, std::string> run(const plan& p, process_watch* watch,
     } else {
         run_closed_loop(steps);
     }
+    if (!steps.problem().empty()) return steps.problem();
     return steps.finish();
 }
 

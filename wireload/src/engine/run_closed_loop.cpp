@@ -30,6 +30,11 @@ bool warm_up_apart(run_steps& steps) {
     return false;
 }
 
+// Of this part of the load.
+std::uint64_t requests_of(const options& o) {
+    return o.requests ? o.part.share_of(*o.requests) : o.each.value_or(0) * o.connections;
+}
+
 load_order make_order(const options& o, nanos window_start, std::atomic<std::int64_t>& budget) {
     load_order order;
     order.window_start = window_start;
@@ -90,12 +95,13 @@ void note_result(run_steps& steps, const load_order& order, nanos end) {
 void run_closed_loop(run_steps& steps) {
     const options& o = steps.asked();
     run_result& out = steps.out();
-    if (!steps.open_all()) return;
+    if (!steps.open_all() || !steps.learn_start()) return;
     const bool counted = o.requests || o.each;
-    if (counted && o.warmup.count() > 0 && !warm_up_apart(steps)) return;
+    const bool warms_up_apart = counted && o.warmup.count() > 0;
+    if (warms_up_apart && (!steps.wait_for_start(0) || !warm_up_apart(steps))) return;
     process_watch* const watch = steps.watch();
     if (watch != nullptr) watch->find();
-    std::atomic<std::int64_t> budget{static_cast<std::int64_t>(o.requests.value_or(0))};
+    std::atomic<std::int64_t> budget{static_cast<std::int64_t>(requests_of(o))};
     generator_meter meter;
     const auto begin_meters = [&] {
         if (watch != nullptr) watch->begin();
@@ -105,6 +111,7 @@ void run_closed_loop(run_steps& steps) {
     // so that they miss nothing of it.
     const nanos lead = counted ? 0 : o.warmup.count();
     if (lead == 0) begin_meters();
+    if (!warms_up_apart && !steps.wait_for_start(0)) return;
     const load_order order = make_order(o, clock_now() + lead, budget);
     steps.order(order);
     if (lead != 0) {
@@ -113,8 +120,7 @@ void run_closed_loop(run_steps& steps) {
         begin_meters();
     }
     out.window_start_unix_ns = unix_now() - (clock_now() - order.window_start);
-    steps.show("measuring", order.window_start, order.window_end,
-               o.requests.value_or(o.each.value_or(0) * o.connections));
+    steps.show("measuring", order.window_start, order.window_end, requests_of(o));
     steps.wait_for_orders(true);
     const nanos end = std::min(clock_now(), order.window_end);
     out.elapsed = std::max<nanos>(0, end - order.window_start);

@@ -14,13 +14,12 @@
 namespace wireload {
 namespace {
 
-// How far ahead the schedule begins.
-constexpr nanos begin_ahead = 5'000'000;
+// How far ahead the orders are given: all threads are at work when the schedule begins.
+nanos ahead_of(const options& o) { return 5'000'000 + o.connections * nanos{200}; }
 
-load_order make_order(const options& o) {
+load_order make_order(const options& o, nanos start) {
     load_order order;
-    // Far enough ahead for all threads to be at work by then.
-    order.schedule_start = clock_now() + begin_ahead + o.connections * nanos{200};
+    order.schedule_start = start;
     order.window_start = order.schedule_start + o.warmup.count();
     if (o.duration) {
         order.schedule_end = order.window_start + o.duration->count();
@@ -64,10 +63,12 @@ void run_open_loop(run_steps& steps) {
     const options& o = steps.asked();
     run_result& out = steps.out();
     const awake_cores awake;
-    if (!steps.open_all()) return;
+    if (!steps.open_all() || !steps.learn_start()) return;
     process_watch* const watch = steps.watch();
     if (watch != nullptr) watch->find();
-    const load_order order = make_order(o);
+    const nanos ahead = ahead_of(o);
+    if (!steps.wait_for_start(ahead)) return;
+    const load_order order = make_order(o, out.start ? out.start->asked : clock_now() + ahead);
     steps.order(order);
     if (o.warmup.count() > 0) steps.show("warming up", order.schedule_start, order.window_start);
     steps.wait_for_orders(false, order.window_start);
@@ -76,7 +77,8 @@ void run_open_loop(run_steps& steps) {
     meter.begin();
     const nanos metered_from = clock_now();
     out.window_start_unix_ns = unix_now() - (metered_from - order.window_start);
-    steps.show("measuring", order.window_start, order.schedule_end, o.requests.value_or(0));
+    steps.show("measuring", order.window_start, order.schedule_end,
+               o.requests ? o.part.share_of(*o.requests) : 0);
     steps.wait_for_orders(true, order.schedule_end);
     const nanos end = clock_now();
     out.open_loop.emplace().cores_awake = awake.held();

@@ -1,11 +1,19 @@
 #include "engine/run_steps.hpp"
 
 #include <sched.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <chrono>
+#include <cstdio>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include <fmt/format.h>
+
+#include "base/duration.hpp"
 
 namespace wireload {
 namespace {
@@ -20,6 +28,15 @@ constexpr nanos watch_every = 100'000'000;
 
 std::uint32_t share_of(std::uint32_t total, std::uint32_t parts, std::uint32_t index) {
     return total / parts + (index < total % parts ? 1 : 0);
+}
+
+// A reading of the clock, in nanoseconds and nothing else.
+std::optional<nanos> read_moment(std::string_view text) {
+    nanos value = 0;
+    const char* const end = text.data() + text.size();
+    const auto [next, failure] = std::from_chars(text.data(), end, value);
+    if (failure != std::errc() || next != end || value <= 0) return std::nullopt;
+    return value;
 }
 
 // The main thread keeps off the CPUs of the server as well, and off those of the generator's
@@ -177,6 +194,46 @@ bool run_steps::open_all() {
     if (!cut_ && (!o.keep_alive || opened.open_now != 0 || lost)) return true;
     out_.stopped_by = cut_.value_or(stop_reason::error);
     return false;
+}
+
+bool run_steps::learn_start() {
+    if (!plan_.asked.start) return true;
+    std::optional<nanos> at = plan_.asked.start->at;
+    if (!at) {
+        fmt::print("{{\"ready\":true,\"opened\":{},\"steady_ns\":{}}}\n", out_.connect.opened,
+                   clock_now());
+        std::fflush(stdout);
+        const std::optional<std::string> line = control_.read_line(STDIN_FILENO, 64);
+        if (interrupted()) {
+            out_.stopped_by = stop_reason::signal;
+            return false;
+        }
+        at = line ? read_moment(*line) : std::nullopt;
+        if (!at) {
+            problem_ =
+                "--start -: standard input gave no moment; expected a line with a reading of the "
+                "steady clock in nanoseconds";
+            return false;
+        }
+    }
+    if (const nanos now = clock_now(); *at <= now) {
+        problem_ = fmt::format("--start: the moment is {} past; give a later one",
+                               format_duration(static_cast<double>(now - *at)));
+        return false;
+    }
+    out_.start.emplace().asked = *at;
+    return true;
+}
+
+bool run_steps::wait_for_start(nanos ahead) {
+    if (!out_.start) return true;
+    pause_until(out_.start->asked - ahead);
+    if (interrupted()) {
+        out_.stopped_by = stop_reason::signal;
+        return false;
+    }
+    out_.start->begun = std::max(out_.start->asked, clock_now());
+    return true;
 }
 
 void run_steps::order(const load_order& order) {

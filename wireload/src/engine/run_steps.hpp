@@ -1,7 +1,8 @@
 // The steps that every run is made of, on the main thread: start the threads, open connections,
 // give orders, wait for them, sum up.
 //
-//   start() -> open_all() -> order() -> wait_for_orders() ... -> finish()
+//   start() -> open_all() -> learn_start() -> wait_for_start() -> order() -> wait_for_orders() ...
+//           -> finish()
 //
 // A run ends early when the user sends SIGINT or SIGTERM, or when every connection of every thread
 // is dead: wait_for_orders() then cuts the orders short, and cut() says why.
@@ -47,6 +48,11 @@ public:
     opening open(std::uint32_t total, std::uint32_t at_once);
     // The connect phase of all runs but ramps. False when there is nothing to go on with.
     bool open_all();
+    // Finds out when the load is to begin, where that was asked for (--start). False when the run
+    // is over with it: problem() or the result says why.
+    bool learn_start();
+    // Waits until `ahead` of that moment. False when the user ended the run instead.
+    bool wait_for_start(nanos ahead);
     void order(const load_order& order);
     // Waits until then, until the orders are over, or for the user; the view is drawn meanwhile.
     void wait_until(nanos until);
@@ -74,6 +80,8 @@ public:
     const std::optional<stop_reason>& cut() const { return cut_; }
     bool interrupted() const { return control_.interrupted(); }
     void stop_for(stop_reason reason) { cut_ = reason; }
+    // Why nothing could be measured; most often empty.
+    const std::string& problem() const { return problem_; }
     run_result& out() { return out_; }
 
 private:
@@ -90,6 +98,7 @@ private:
     std::unique_ptr<progress_view> view_;  // null: nothing is shown
     std::vector<std::unique_ptr<worker>> workers_;
     std::optional<stop_reason> cut_;
+    std::string problem_;
     run_result out_;
 };
 

@@ -158,8 +158,8 @@ void worker::add_connections(std::uint32_t count) {
         nanos* const times = times_.of(connections_.size());
         // Neighbours by number are on different threads, so that each thread has its share of every
         // target.
-        const auto number =
-            static_cast<std::uint32_t>(connections_.size() * plan_.asked.threads + index_);
+        const std::uint32_t number = plan_.asked.part.in_whole(
+            static_cast<std::uint32_t>(connections_.size() * plan_.asked.threads + index_));
         if (plan_.asked.websocket) {
             connections_.add<ws_connection>(host_, number, times);
         } else {

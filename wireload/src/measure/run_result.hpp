@@ -66,6 +66,12 @@ struct turns_result {
     nanos longest_rest = 0;  // from the last request sent in a turn to the last reply
 };
 
+// Of a load that was to begin at a moment of the steady clock.
+struct start_result {
+    nanos asked = 0;
+    nanos begun = 0;  // not before
+};
+
 struct run_result {
     connect_result connect;
     std::int64_t window_start_unix_ns = 0;
@@ -86,6 +92,7 @@ struct run_result {
     std::vector<round_result> rounds;          // of a ramp
     std::optional<open_loop_result> open_loop;
     std::optional<turns_result> turns;
+    std::optional<start_result> start;
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;

@@ -78,6 +78,7 @@ json plan_of(const plan& p) {
         {"each", or_null(o.each)},
         {"timeout_ns", o.timeout.count()},
         {"seed", o.seed},
+        {"part", {{"number", o.part.number}, {"of", o.part.of}}},
     };
     if (o.ramp) {
         out["ramp"] = {{"rounds", o.ramp->rounds},
@@ -251,6 +252,11 @@ json turns(const plan& p, const run_result& r) {
             {"longest_rest_ns", r.turns->longest_rest}};
 }
 
+json start(const run_result& r) {
+    if (!r.start) return nullptr;
+    return {{"asked_steady_ns", r.start->asked}, {"late_ns", r.start->begun - r.start->asked}};
+}
+
 json unanswered(const run_result& r) {
     if (!r.unanswered) return nullptr;
     const flight& left = *r.unanswered;
@@ -363,6 +369,7 @@ json to_document(const plan& p, const run_result& r) {
          open_loop_document(
              p, r, [&](const histogram& h) { return latency(h, p.asked.keep_histogram); })},
         {"turns", turns(p, r)},
+        {"start", start(r)},
         {"idle", idle(r.idle)},
         {"broadcast", broadcast(p, r)},
         {"generator", generator(r.generator)},

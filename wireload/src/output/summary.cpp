@@ -350,6 +350,7 @@ std::string what_was_asked(const plan& p) {
         if (o.turns)
             out += fmt::format(", turn {} of {}, {} each", o.turns->number, o.turns->of,
                                format_duration(static_cast<double>(o.turns->length.count())));
+        if (o.part.of > 1) out += fmt::format(", part {} of {}", o.part.number, o.part.of);
         if (!o.keep_alive)
             out += o.per_connection == 1
                        ? ", a new one for each request"

@@ -10,7 +10,9 @@
 
 #include "plan/expectations.hpp"
 #include "plan/open_loop.hpp"
+#include "plan/part.hpp"
 #include "plan/request_options.hpp"
+#include "plan/start.hpp"
 #include "plan/threshold.hpp"
 #include "plan/turns.hpp"
 
@@ -48,12 +50,14 @@ struct options {
 
     // Load. A run ends at the first of `duration` and the counts; an unset one does not end it.
     std::uint32_t connections = 10;
-    std::optional<std::uint64_t> requests;  // in all, shared by the connections
+    std::optional<std::uint64_t> requests;  // in all, shared by the connections of all parts
     std::optional<std::uint64_t> each;      // by each connection
     std::optional<std::chrono::nanoseconds> duration;
     std::chrono::nanoseconds warmup{0};
     std::optional<ramp_options> ramp;
     std::optional<turn_options> turns;
+    part_options part;                   // of the load: `requests` and the rate are the whole's
+    std::optional<start_options> start;  // else at once
     std::optional<open_loop_options> open_loop;
     // Closed loop: estimate for requests due this often.
     std::optional<std::chrono::nanoseconds> correct_omission;
