@@ -15,6 +15,7 @@ from wirebench.selftest.cases import FULL, QUICK, Load, base_load, cases, fitted
 from wirebench.selftest.laws import MS, US, Drift, S
 from wirebench.selftest.suite import Wanted, distinct, estimate_s, runs
 from wirebench.selftest.truth_server import Counts, Record
+from wirebench.trial.wireload import Document
 
 # --- what runs ------------------------------------------------------------------------------------
 
@@ -92,7 +93,7 @@ def test_the_generators_command_line(tmp_path: Path) -> None:
     assert base_load("closed", 1_000, FULL).connections == 1
 
 
-def test_the_generators_document(tmp_path: Path) -> None:
+def test_the_generators_document() -> None:
     document = {
         "schema": "wireload/1",
         "connect": {"attempted": 1, "opened": 1, "failed": 0},
@@ -110,17 +111,42 @@ def test_the_generators_document(tmp_path: Path) -> None:
             "void": "p99 of the lag is 3 ms",
         },
     }
-    file = tmp_path / "document.json"
-    file.write_text(json.dumps(document))
-    found = generator.read(file)
+    found = generator.figures([Document.model_validate(document)])
     assert found.percentiles == {"p50": 3, "p99.9": None, "max": 7}
     assert (found.requests, found.errors, found.evictions_per_s) == (11, {"closed_early": 2}, 15)
     assert found.void == "p99 of the lag is 3 ms"
-    file.write_text(json.dumps({**document, "open_loop": None}))
-    assert generator.read(file).void is None
-    file.write_text("{")
-    with pytest.raises(generator.GeneratorError, match="expected a JSON document"):
-        generator.read(file)
+    closed = Document.model_validate({**document, "open_loop": None})
+    assert generator.figures([closed]).void is None
+    without = Document.model_validate({**document, "window": {}})
+    with pytest.raises(generator.GeneratorError, match="expected a start and a length"):
+        generator.figures([without])
+    with pytest.raises(generator.GeneratorError, match="latency: expected a histogram"):
+        generator.figures([closed, closed])
+
+
+def test_a_load_in_parts(tmp_path: Path) -> None:
+    freeze = next(case for case in cases(FULL) if case.name == "freeze")
+    load = replace(load_for(freeze, "constant", 1_000, FULL), connections=7)
+    words = [
+        " ".join(
+            generator.command(
+                Path("wireload"),
+                load,
+                port=8080,
+                cores=(1,),
+                seed=3,
+                json_file=tmp_path / "x",
+                part=generator.Part(number=number, of=2, start_ns=99),
+            )
+        )
+        for number in (1, 2)
+    ]
+    assert "--part 1/2 --start 99" in words[0]
+    assert "-c 4 " in words[0]
+    assert "--rate 1000 --arrivals constant --spin never" in words[0]
+    assert "--part 2/2 --start 99" in words[1]
+    assert "-c 3 " in words[1]
+    assert "--no-histogram" not in words[1]
 
 
 def test_the_servers_record_is_cut_to_the_window() -> None:
@@ -186,6 +212,18 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
         )
         assert row["server"] >= 10 * MS, "nor did the server give one"
         assert row["off"]["least"] == row["off"]["median"] == row["off"]["greatest"]
+
+
+def test_a_short_self_test_by_several_generators(tmp_path: Path) -> None:
+    file = tmp_path / "selftest.json"
+    words = ["--quick", "--parts", "3", "--mode", "constant", "--case", "wrong"]
+    code = run_app(["selftest", *words, "--json", str(file)])
+    assert code in (0, 1, 3)
+    stored = json.loads(file.read_text())
+    (run,) = stored["runs"]
+    assert run["void"] is None or "wireload" not in run["void"]
+    if run["void"] is None:
+        assert [row["verdict"] for row in stored["errors"]] == ["yes"]
 
 
 def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

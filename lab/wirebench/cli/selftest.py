@@ -86,6 +86,16 @@ def selftest(
             ),
         ),
     ] = False,
+    parts: Annotated[
+        int,
+        typer.Option(
+            "--parts",
+            metavar="N",
+            min=1,
+            max=16,
+            help="Put each load on the server by N wireloads at once, and their results together.",
+        ),
+    ] = 1,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all results to this file.")
@@ -212,6 +222,7 @@ def selftest(
         rates=tuple(rate) if rate else size.rates,
         repeats=repeats,
         seed=seed,
+        parts=parts,
     )
     if peers and not others:
         say_warning("--peers: none of those known is installed")

@@ -4,7 +4,6 @@ uses them.
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import math
 from collections.abc import Iterable
@@ -12,6 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
+
+from wirebench.trial.histogram import counts_of
 
 MIN_BEYOND = 10
 """A percentile is drawn only with at least this many samples beyond it."""
@@ -57,10 +58,7 @@ def curve(histogram: HdrHistogram) -> list[Point]:
     total = int(histogram.get_total_count())
     if total < 2 * MIN_BEYOND:
         return []
-    counts = np.ctypeslib.as_array(
-        (ctypes.c_uint64 * histogram.counts_len).from_buffer_copy(histogram.counts)
-    )
-    cumulative = np.cumsum(counts)
+    cumulative = np.cumsum(counts_of(histogram))
     last = math.log10(total / MIN_BEYOND)
     points = []
     for nines in [MEDIAN, *np.arange(0.4, last + 1e-9, NINES_STEP).tolist()]:

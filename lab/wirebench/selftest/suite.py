@@ -44,6 +44,8 @@ class Wanted:
     repeats: int
     """Repeats of every run, each in its own round."""
     seed: int = 1
+    parts: int = 1
+    """Generators that put each load on the server together."""
 
 
 Say = Callable[[str], None]
@@ -217,6 +219,7 @@ class Suite:
                 port=server.port,
                 cores=self._cores.generator,
                 seed=seed,
+                parts=self._wanted.parts,
             )
             return measured, server.end()
 
