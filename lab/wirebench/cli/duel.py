@@ -137,7 +137,8 @@ def duel(
     from wirebench.duel.revisions import BuildError
     from wirebench.process.interrupt import Interrupted
 
-    unrepeated = ("commands", "seed", "json_file", "markdown_file", "html_file", "out")
+    # Values of variables may be secret, and runs are shown.
+    unrepeated = ("commands", "env", "seed", "json_file", "markdown_file", "html_file", "out")
     asked = request_of(
         "duel",
         commands,

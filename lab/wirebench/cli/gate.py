@@ -177,7 +177,8 @@ def gate(
     else:
         if contestant or cell:
             raise CatalogError("--contestant, --cell: expected --baseline with it, got none")
-        unrepeated = ("commands", "seed", "junit_file", "markdown_file", "out")
+        # Values of variables may be secret, and runs are shown.
+        unrepeated = ("commands", "env", "seed", "junit_file", "markdown_file", "out")
         asked = request_of(
             "gate",
             commands,
