@@ -96,8 +96,8 @@ event_writer::event_writer(response res, const event_options& options) {
     // Nothing follows such a head, and the connection is free for its next request.
     const bool is_whole =
         res.request().method() == method::head || detail::is_bodiless(res.status());
-    state_ = std::make_shared<state>(loop, res.start_body(),
-                                     wire::detail::capped(options.heartbeat));
+    state_ =
+        std::make_shared<state>(loop, res.start_body(), wire::detail::capped(options.heartbeat));
     if (is_whole) {
         state_->over = true;
         state_->out.finish();
