@@ -176,6 +176,25 @@ TEST(Options, UsesOfConnections) {
                         refusal({"--subprotocol", "a", "http://h/"}));
 }
 
+TEST(Options, WhatSaysSomethingOfRequestsIsRefusedWhereNoneAreSent) {
+    for (const std::vector<std::string>& other : {std::vector<std::string>{"-m", "POST"},
+                                                  {"-b", "x"},
+                                                  {"-H", "A: b"},
+                                                  {"--expect-status", "200"},
+                                                  {"--expect-match", "x"},
+                                                  {"--correct-omission", "10ms"}}) {
+        std::vector<std::string> words = {"--idle", "http://h/"};
+        words.insert(words.begin(), other.begin(), other.end());
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, "has no meaning with --idle", refusal(words));
+    }
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "has no meaning with --idle",
+                        refusal({"--idle", "--binary", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "has no meaning with --idle",
+                        refusal({"--idle", "--expect-length", "3", "ws://h/"}));
+    // The handshake has fields.
+    EXPECT_EQ(good({"--idle", "-H", "A: b", "ws://h/"}).headers.size(), 1U);
+}
+
 TEST(Options, ContentChecks) {
     const options o = good({"--expect-json", "a=1", "--expect-match", "x", "--expect-match", "y",
                             "--expect-length", "3", "ws://h/"});

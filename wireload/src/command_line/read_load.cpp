@@ -114,6 +114,25 @@ void refuse_beside_broadcast(const given_options& given, const options& out) {
     }
 }
 
+void refuse_beside_idle(const given_options& given, const options& out) {
+    for (const char* name :
+         {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds",
+          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--broadcast", "--requests-file",
+          "--message", "--message-file", "--message-size", "--check", "--binary", "--method",
+          "--body", "--body-file", "--expect-status", "--expect-body", "--expect-body-file",
+          "--expect-header", "--expect-length", "--expect-sha256", "--expect-match",
+          "--expect-json", "--correct-omission"}) {
+        if (given.has(name))
+            refuse(
+                "{} has no meaning with --idle, which sends nothing; how long is said by "
+                "--duration",
+                name);
+    }
+    // A WebSocket is opened by a request, which has fields.
+    if (!out.websocket && given.has("--header"))
+        refuse("--header has no meaning with --idle, which sends nothing to an http URL");
+}
+
 }  // namespace
 
 void read_load(const given_options& given, options& out) {
@@ -172,16 +191,7 @@ void read_connection_use(const given_options& given, options& out) {
     if (out.broadcast) refuse_beside_broadcast(given, out);
     out.idle = given.raw.idle;
     if (!out.idle) return;
-    for (const char* name :
-         {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds",
-          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--broadcast", "--requests-file",
-          "--message", "--message-file", "--message-size", "--check"}) {
-        if (given.has(name))
-            refuse(
-                "{} has no meaning with --idle, which sends nothing; how long is said by "
-                "--duration",
-                name);
-    }
+    refuse_beside_idle(given, out);
 }
 
 }  // namespace wireload
