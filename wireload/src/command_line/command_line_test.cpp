@@ -330,6 +330,22 @@ TEST(Options, OneOutputAtMostGoesToStandardOutput) {
                         refusal({"--csv", "-", "--json", "-", "http://h/"}));
 }
 
+TEST(Options, EachOutputHasAFileOfItsOwn) {
+    const std::string path = testing::TempDir() + "wireload_options_test_output";
+    std::remove(path.c_str());
+    EXPECT_EQ(good({"--csv", path, "--json", path + ".json", "http://h/"}).csv_path, path);
+    for (const char* other : {"--json", "--hdr-log"}) {
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, "a file of its own",
+                            refusal({"--csv", path, other, path, "http://h/"}));
+    }
+    std::ofstream(path).close();
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "a file of its own",
+                        refusal({"--json", path, "--hdr-log", path, "http://h/"}));
+    std::remove(path.c_str());
+    EXPECT_EQ(good({"--csv", "/dev/null", "--json", "/dev/null", "http://h/"}).csv_path,
+              "/dev/null");
+}
+
 // As from a shell's variable that is not set.
 TEST(Options, AnEmptyValueIsNotTheDefault) {
     for (const char* name : {"--json", "--csv", "--hdr-log", "--cacert", "--sni"}) {

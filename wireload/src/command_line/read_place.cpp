@@ -1,7 +1,9 @@
 // Reads where the run takes place and what it writes: TLS, CPUs, threads, addresses, outputs.
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <sstream>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -33,6 +35,18 @@ void read_thresholds(const given_options& given, options& out) {
 void refuse_empty(const given_options& given, std::string_view flag, const std::string& value,
                   std::string_view wanted) {
     if (given.has(flag) && value.empty()) refuse("{} '': give {}", flag, wanted);
+}
+
+// Whether both outputs would be written to one file, the later over the earlier. A device such as
+// /dev/null is no file.
+bool are_one_file(const std::string& a, const std::string& b) {
+    if (a.empty() || b.empty() || a == "-" || b == "-") return false;
+    std::error_code failed;
+    if (std::filesystem::exists(a, failed))
+        return std::filesystem::is_regular_file(a, failed) &&
+               std::filesystem::equivalent(a, b, failed);
+    return std::filesystem::path(a).lexically_normal() ==
+           std::filesystem::path(b).lexically_normal();
 }
 
 }  // namespace
@@ -155,6 +169,11 @@ void read_output(const given_options& given, options& out) {
         refuse(
             "--json, --csv and --hdr-log: only one of them can go to standard output (-); give the "
             "others a file");
+    }
+    if (are_one_file(out.json_path, out.csv_path) ||
+        are_one_file(out.json_path, out.hdr_log_path) ||
+        are_one_file(out.csv_path, out.hdr_log_path)) {
+        refuse("--json, --csv and --hdr-log: each needs a file of its own; give other names");
     }
     read_thresholds(given, out);
 }
