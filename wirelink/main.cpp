@@ -213,6 +213,13 @@ int main(int argc, char** argv) {
                    rtt_ms / 2, jitter_ms);
         return exit_usage;
     }
+    // It skips the delay, and would overtake nothing; tc-netem(8) refuses it as well.
+    if (each_way.reorder > 0 && each_way.delay.count() == 0) {
+        fmt::print(stderr,
+                   "wirelink: --reorder-percent: a packet overtakes others by skipping the delay; "
+                   "give a --rtt-ms above 0\n");
+        return exit_usage;
+    }
     try {
         return run(each_way, emulator, record);
     } catch (const std::exception& error) {

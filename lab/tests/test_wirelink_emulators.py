@@ -120,6 +120,18 @@ def test_who_asks_for_netem_is_told_why_there_is_none(wirelink: Path, tmp_path: 
     assert error.startswith("wirelink: tc qdisc add dev wan0 root")
 
 
+def refusal(wirelink: Path, *options: str) -> str:
+    """What it says on standard error, and nothing else."""
+    done = subprocess.run([str(wirelink), *options], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stdout) == (64, "")
+    return done.stderr
+
+
+def test_without_a_delay_nothing_is_reordered(wirelink: Path) -> None:
+    said = refusal(wirelink, "--rtt-ms=0", "--reorder-percent=5")
+    assert said.startswith("wirelink: --reorder-percent: ")
+
+
 @pytest.mark.parametrize("option", ["jitter-ms", "rate-mbit", "loss-percent"])
 def test_what_is_not_a_number_is_refused(wirelink: Path, option: str) -> None:
     done = subprocess.run(
