@@ -220,6 +220,12 @@ int main(int argc, char** argv) {
                    "give a --rtt-ms above 0\n");
         return exit_usage;
     }
+    if (emulator == "netem" && !record.path.empty()) {
+        fmt::print(stderr,
+                   "wirelink: --record: netem does not say what passes; leave it out, or give "
+                   "another --emulator\n");
+        return exit_usage;
+    }
     try {
         return run(each_way, emulator, record);
     } catch (const std::exception& error) {

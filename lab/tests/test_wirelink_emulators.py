@@ -127,6 +127,13 @@ def refusal(wirelink: Path, *options: str) -> str:
     return done.stderr
 
 
+def test_netem_is_not_asked_for_a_record(wirelink: Path, tmp_path: Path) -> None:
+    record = tmp_path / "packets"
+    said = refusal(wirelink, "--rtt-ms=54", "--emulator=netem", f"--record={record}")
+    assert said.startswith("wirelink: --record: ")
+    assert not record.exists()
+
+
 def test_without_a_delay_nothing_is_reordered(wirelink: Path) -> None:
     said = refusal(wirelink, "--rtt-ms=0", "--reorder-percent=5")
     assert said.startswith("wirelink: --reorder-percent: ")
