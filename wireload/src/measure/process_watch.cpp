@@ -211,6 +211,7 @@ std::uint64_t process_watch::wake_ups() const {
         DIR* const folder = opendir(threads.c_str());
         if (folder == nullptr) continue;  // it ended meanwhile
         while (const dirent* entry = readdir(folder)) {
+            if (entry->d_name[0] == '.') continue;  // ".." leads to the main thread once more
             const auto status = read_file(fmt::format("{}/{}/status", threads, entry->d_name));
             total += field(status.value_or(""), "voluntary_ctxt_switches:").value_or(0);
         }

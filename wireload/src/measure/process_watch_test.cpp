@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -114,6 +115,49 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     watch.begin();  // a second window knows nothing of the first
     const server_usage idle = watch.end();
     EXPECT_LT(idle.cpu_user_ns + idle.cpu_system_ns, 10'000'000U);
+}
+
+// Of the main thread, which is the only one here.
+std::uint64_t wake_ups_of(pid_t pid) {
+    std::ifstream status("/proc/" + std::to_string(pid) + "/status");
+    std::uint64_t count = 0;
+    for (std::string word; status >> word;) {
+        if (word == "voluntary_ctxt_switches:" && status >> count) return count;
+    }
+    return 0;
+}
+
+TEST(ProcessWatch, CountsTheWakeUpsOfAThreadOnce) {
+    int to[2]{}, from[2]{};
+    ASSERT_EQ(pipe(to), 0);
+    ASSERT_EQ(pipe(from), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        close(to[1]);
+        for (int i = 0; i < 10; ++i) usleep(1'000);
+        char byte = 'x';
+        if (write(from[1], &byte, 1) != 1) _exit(1);
+        (void)!read(to[0], &byte, 1);  // until the test is over
+        _exit(0);
+    }
+    close(to[0]);
+    close(from[1]);
+    char byte = 0;
+    EXPECT_EQ(read(from[0], &byte, 1), 1);
+    auto opened = process_watch::open(std::to_string(child));
+    auto* const watch = std::get_if<process_watch>(&opened);
+    EXPECT_NE(watch, nullptr);
+    if (watch != nullptr) {
+        watch->find();
+        const std::uint64_t before = wake_ups_of(child);
+        const std::uint64_t counted = watch->wake_ups();
+        EXPECT_GE(before, 10U);
+        EXPECT_GE(counted, before);
+        EXPECT_LE(counted, wake_ups_of(child));
+    }
+    close(to[1]);
+    close(from[0]);
+    waitpid(child, nullptr, 0);
 }
 
 TEST(ProcessWatch, ReadsACgroupFolder) {
