@@ -161,13 +161,13 @@ std::string live_view::lines(nanos now, std::size_t columns) {
     histogram last;
     std::uint64_t ok = 0;
     nanos span = 0;
+    // Intervals are of one length; the rounds of a ramp are not.
+    const nanos each =
+        plan_.asked.turns ? plan_.asked.turns->measured() : plan_.asked.interval.count();
     for (const slice& s : last_second_) {
         last.merge(s.data.latencies);
         ok += s.data.ok;
-        // Intervals are of one length; the rounds of a ramp are not.
-        span += plan_.asked.ramp
-                    ? s.taken - s.from
-                    : static_cast<nanos>(s.data.intervals) * plan_.asked.interval.count();
+        span += plan_.asked.ramp ? s.taken - s.from : static_cast<nanos>(s.data.intervals) * each;
     }
     if (plan_.asked.ramp) {
         out +=

@@ -73,6 +73,14 @@ TEST(LiveView, WebSocketsAnswerMessages) {
                         f.view->lines(second, 79));
 }
 
+TEST(LiveView, InTurnsTheRateIsThatOfTheMeasuredParts) {
+    fixture f;
+    f.p.asked.turns.emplace().length = std::chrono::milliseconds(100);  // 70 ms are measured
+    f.view->begin("measuring", 0, 10 * second);
+    for (int i = 0; i < 5; ++i) f.interval(70);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "requests/s        1,000", f.view->lines(second, 79));
+}
+
 TEST(LiveView, ACountTellsHowFarItIs) {
     fixture f;
     f.view->begin("measuring", 0, never, 100);
