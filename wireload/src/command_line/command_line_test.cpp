@@ -117,6 +117,8 @@ TEST(Options, RampSetsItsOwnLoad) {
     EXPECT_EQ(o.timeout, seconds(30));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "no meaning in a ramp",
                         refusal({"--ramp-rounds", "4", "-c", "3", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--interval has no meaning in a ramp",
+                        refusal({"--ramp-rounds", "4", "--interval", "1s", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--ramp-rounds",
                         refusal({"--ramp-add", "4", "ws://h/"}));
 }

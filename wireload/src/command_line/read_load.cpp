@@ -17,7 +17,7 @@ using std::chrono::nanoseconds;
 
 void read_ramp(const given_options& given, options& out) {
     for (const char* name : {"--connections", "--requests", "--each", "--duration", "--warmup",
-                             "--pipeline", "--no-keepalive"}) {
+                             "--pipeline", "--no-keepalive", "--interval"}) {
         if (given.has(name)) {
             refuse(
                 "{} has no meaning in a ramp; its load is --ramp-rounds, --ramp-add, "
