@@ -317,6 +317,22 @@ class Deadlines(OpenLoop):
         self.assertEqual(sum(run.errors.values()), 20)
         self.assert_accounted(run)
 
+    def test_says_what_was_still_unanswered_at_the_end(self) -> None:
+        """The second request leaves after the window's end, and gets no reply until the run's."""
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number == 1:
+                time.sleep(0.5)
+                connection.sendall(reply())
+            return True
+
+        with serving(http(answer)) as server:
+            run = load(server, *typed("--rate 20 -d 100ms -c 1 --timeout 1s"))
+        self.assertEqual((run.code, run.errors), (1, {"read_timeout": 1}))
+        self.assertEqual(run.document["first_error"]["kind"], "read_timeout")
+        self.assertIn("until the run was over", run.document["first_error"]["received"])
+        self.assert_accounted(run)
+
 
 class Failures(OpenLoop):
     def test_closed_connections_are_opened_again_and_cost_what_they_carried(self) -> None:

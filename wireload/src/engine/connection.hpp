@@ -68,6 +68,8 @@ public:
     void send_granted();
     // Those in flight that count.
     std::uint64_t measured_in_flight() const;
+    // The load is over at `now`: what is in flight gets no reply any more.
+    void give_up_unanswered(nanos now);
 
 protected:
     // Securing: TLS.

@@ -61,6 +61,13 @@ std::uint64_t connection::measured_in_flight() const {
     return n;
 }
 
+void connection::give_up_unanswered(nanos now) {
+    const std::uint64_t count = measured_in_flight();
+    if (count == 0) return;
+    report(error_kind::read_timeout, oldest(), now, "nothing complete until the run was over");
+    host_.window().unanswered(count);
+}
+
 void connection::answered_on_schedule(std::uint64_t counter, nanos at) {
     const nanos due = scheduled(counter);
     const nanos latency = std::max<nanos>(0, at - due - lag(counter));

@@ -272,8 +272,8 @@ void worker::window_opened() {
 // Open loop: what has no answer now gets none.
 void worker::window_expired() {
     if (pacer_ == nullptr) return;
-    for (std::uint32_t i = 0; i < connections_.size(); ++i)
-        host_.window().unanswered(connections_[i].measured_in_flight());
+    const nanos now = clock_now();
+    for (std::uint32_t i = 0; i < connections_.size(); ++i) connections_[i].give_up_unanswered(now);
     pacer_->end(true);
 }
 
