@@ -171,7 +171,8 @@ int main(int argc, char** argv) {
         ->check(CLI::Range(0.0, 100.0));
     app.add_option("--queue-packets", each_way.queue_packets,
                    "Packets that may wait for the bottleneck")
-        ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight));
+        ->check(CLI::Range(std::size_t{1}, delay_line::max_packets_in_flight))
+        ->needs("--rate-mbit");
     std::string emulator = "auto";
     app.add_option("--emulator", emulator,
                    "auto: the kernel's netem where it is, unless a record is wanted that tun can "
@@ -184,7 +185,8 @@ int main(int argc, char** argv) {
         "At the end, write times, flags, numbers and lengths of TCP packets to this file; not "
         "with netem");
     app.add_option("--record-packets", record.packets, "Packets to record, the first ones")
-        ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}));
+        ->check(CLI::Range(std::size_t{1}, std::size_t{10'000'000}))
+        ->needs("--record");
     try {
         app.parse(argc, argv);
     } catch (const CLI::ParseError& error) {

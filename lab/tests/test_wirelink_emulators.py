@@ -139,6 +139,14 @@ def test_without_a_delay_nothing_is_reordered(wirelink: Path) -> None:
     assert said.startswith("wirelink: --reorder-percent: ")
 
 
+@pytest.mark.parametrize(
+    ("option", "other"), [("--queue-packets", "--rate-mbit"), ("--record-packets", "--record")]
+)
+def test_what_means_nothing_alone_is_refused(wirelink: Path, option: str, other: str) -> None:
+    said = refusal(wirelink, "--rtt-ms=54", f"{option}=5")
+    assert f"{option} requires {other}" in said
+
+
 @pytest.mark.parametrize("option", ["jitter-ms", "rate-mbit", "loss-percent"])
 def test_what_is_not_a_number_is_refused(wirelink: Path, option: str) -> None:
     done = subprocess.run(
