@@ -91,6 +91,8 @@ void load_window::end(nanos at) {
         tally_.more_in_flight += tally_.at_end.age_sum;
     }
     if (window_open_) submit_interval();
+    // Of rounds and turns, which have no intervals, there may be more.
+    if (order_.interval != never) series_.leave(interval_);
     // Of a window that never opened only what went wrong is worth telling.
     result_ = window_open_ ? tally_ : tally{};
     if (!window_open_) {

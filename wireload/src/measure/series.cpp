@@ -20,13 +20,29 @@ void series_collector::submit(std::size_t interval, const histogram& latencies, 
     s.ok += ok;
     s.errors += errors;
     ++s.submitted;
-    // Threads submit in order, so intervals complete in order as well.
-    while (!open_.empty() && open_.begin()->second.submitted == threads_) close_first();
+    close_complete();
+}
+
+void series_collector::leave(std::size_t next) {
+    const std::lock_guard lock(mutex_);
+    left_.push_back(next);
+    close_complete();
 }
 
 void series_collector::finish() {
     const std::lock_guard lock(mutex_);
     while (!open_.empty()) close_first();
+}
+
+// Threads submit in order, so intervals complete in order as well.
+void series_collector::close_complete() {
+    while (!open_.empty()) {
+        const auto& [interval, first] = *open_.begin();
+        std::size_t done = first.submitted;
+        for (const std::size_t next : left_) done += next <= interval ? 1 : 0;
+        if (done < threads_) return;
+        close_first();
+    }
 }
 
 void series_collector::close_first() {

@@ -4,8 +4,8 @@
 //   --------------   -------------------------------------   ------------------------------
 //   not known        before the first thread submits it      nothing
 //   open             some threads have submitted it          one histogram
-//   closed           all have, or finish() was called        a record; its histogram is used
-//                                                            again, or kept if asked
+//   closed           all that have not left have, or         a record; its histogram is used
+//                    finish() was called                     again, or kept if asked
 #pragma once
 
 #include <cstdint>
@@ -48,6 +48,8 @@ public:
     // Any thread; once for each interval by each, in order.
     void submit(std::size_t interval, const histogram& latencies, std::uint64_t ok,
                 std::uint64_t errors);
+    // Any thread, when it has submitted its last: nobody waits for it in `next` and what follows.
+    void leave(std::size_t next);
     // From then on, completed intervals are gathered for take_new() as well. Before the threads
     // begin.
     void watch() { watched_ = std::make_unique<live_slice>(); }
@@ -69,12 +71,14 @@ private:
         std::uint64_t errors = 0;
         unsigned submitted = 0;
     };
+    void close_complete();
     void close_first();
 
     std::mutex mutex_;  // guards all below until finish()
     const unsigned threads_;
     const bool keep_;
     std::map<std::size_t, slot> open_;
+    std::vector<std::size_t> left_;  // for each thread that has: its first interval without it
     std::vector<std::unique_ptr<histogram>> spare_;
     std::vector<interval_record> records_;
     std::vector<std::unique_ptr<histogram>> kept_;

@@ -29,6 +29,20 @@ TEST(Series, JoinsTheThreadsOfEachInterval) {
     EXPECT_EQ(series.latencies_of(0), nullptr);
 }
 
+TEST(Series, WaitsForNoThreadThatHasLeft) {
+    series_collector series(2, false);
+    series.submit(0, of({10}), 1, 0);
+    series.submit(1, of({20}), 1, 0);
+    series.submit(0, of({30}), 1, 0);
+    ASSERT_EQ(series.records().size(), 1U);
+    series.leave(1);
+    ASSERT_EQ(series.records().size(), 2U);
+    series.submit(2, of({40}), 1, 0);
+    ASSERT_EQ(series.records().size(), 3U);
+    EXPECT_EQ(series.records()[2].p50_ns, 40U);
+    EXPECT_EQ(series.total().count(), 4U);
+}
+
 TEST(Series, ReusesHistogramsWithoutMixingIntervals) {
     series_collector series(1, false);
     series.submit(0, of({10, 20, 30}), 3, 0);
