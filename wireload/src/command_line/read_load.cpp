@@ -115,13 +115,35 @@ void refuse_beside_broadcast(const given_options& given, const options& out) {
 }
 
 void refuse_beside_idle(const given_options& given, const options& out) {
-    for (const char* name :
-         {"--requests", "--each", "--warmup", "--pipeline", "--no-keepalive", "--ramp-rounds",
-          "--rate", "--arrivals", "--rate-steps", "--rate-ramp", "--broadcast", "--requests-file",
-          "--message", "--message-file", "--message-size", "--check", "--binary", "--method",
-          "--body", "--body-file", "--expect-status", "--expect-body", "--expect-body-file",
-          "--expect-header", "--expect-length", "--expect-sha256", "--expect-match",
-          "--expect-json", "--correct-omission"}) {
+    for (const char* name : {"--requests",
+                             "--each",
+                             "--warmup",
+                             "--pipeline",
+                             "--no-keepalive",
+                             "--ramp-rounds",
+                             "--rate",
+                             "--arrivals",
+                             "--rate-steps",
+                             "--rate-ramp",
+                             "--broadcast",
+                             "--requests-file",
+                             "--message",
+                             "--message-file",
+                             "--message-size",
+                             "--check",
+                             "--binary",
+                             "--method",
+                             "--body",
+                             "--body-file",
+                             "--expect-status",
+                             "--expect-body",
+                             "--expect-body-file",
+                             "--expect-header",
+                             "--expect-length",
+                             "--expect-sha256",
+                             "--expect-match",
+                             "--expect-json",
+                             "--correct-omission"}) {
         if (given.has(name))
             refuse(
                 "{} has no meaning with --idle, which sends nothing; how long is said by "
