@@ -7,8 +7,13 @@ import math
 import numpy as np
 import pytest
 
+from duel_world import cell_of, trials_of
 from table_worlds import table_p_values
+from wirebench.stats.cell import CellData
+from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.ranks import places
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.standings import pairs_of
 from wirebench.stats.verdict import holm, judge, log_edges, more_blocks
 
 
@@ -121,6 +126,19 @@ def test_a_table_of_equals_seldom_has_a_winner() -> None:
         }
         wrong += bool(kinds & {"faster", "slower"})
     assert wrong <= 3
+
+
+@pytest.mark.parametrize("metric", ["throughput_per_s", "cpu_per_request_ns"])
+@pytest.mark.parametrize("names", [("A", "B"), ("B", "A")])
+def test_both_directions_of_a_pair_say_the_same_in_any_order(
+    metric: str, names: tuple[str, str]
+) -> None:
+    """1.36 is beyond a band of 30%; its inverse, 0.74, is not below 0.7."""
+    trials = trials_of(cell_of(), 12, factor=1.36, noise=0.003, seed=1)
+    compared = Comparisons(CellData.of(cell_of(), trials, DEFAULT), metric)
+    found = pairs_of(compared, names, metric, 0.3, (), DEFAULT)
+    assert [(one.a, one.b) for one in found] == [names, names[::-1]]
+    assert {one.a: one.verdict.kind for one in found} == {"A": "faster", "B": "slower"}
 
 
 def test_clear_ranks() -> None:

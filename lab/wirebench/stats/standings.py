@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -53,25 +54,30 @@ def pairs_of(
 ) -> tuple[Pair, ...]:
     """Every pair of the ranked entries in both directions, with Holm's correction over the pairs
     (each counted once).
+
+    A pair is judged as its larger figure over the smaller one, and the other direction says the
+    same. In logarithms 1 - d is farther from 1 than 1 + d, so that both directions for themselves
+    could contradict each other, and a verdict would depend on the order of the names.
     """
     couples = list(combinations(names, 2))
+    upward = [_larger_first(comparisons, a, b) for a, b in couples]
     edges = log_edges(d)
-    adjusted = holm([comparisons.p_value(a, b, edges) for a, b in couples])
+    adjusted = holm([comparisons.p_value(a, b, edges) for a, b in upward])
     better = higher_is_better(metric)
     found = []
-    for (a, b), p in zip(couples, adjusted, strict=True):
+    for (a, b), (larger, smaller), p in zip(couples, upward, adjusted, strict=True):
+        judged = comparisons.verdict(
+            larger,
+            smaller,
+            d=d,
+            higher_is_better=better,
+            adjusted_p=p,
+            pairs=len(couples),
+        )
         for one, other in ((a, b), (b, a)):
             limited, other_limited = one in limited_entries, other in limited_entries
             ratio = comparisons.ratio(one, other)
             enough = ratio is not None and ratio.blocks >= settings.min_blocks
-            verdict = comparisons.verdict(
-                one,
-                other,
-                d=d,
-                higher_is_better=better,
-                adjusted_p=p,
-                pairs=len(couples),
-            )
             found.append(
                 Pair(
                     a=one,
@@ -79,7 +85,7 @@ def pairs_of(
                     ratio=ratio,
                     p=p if enough else None,
                     verdict=within_bounds(
-                        verdict,
+                        judged if one == larger else _mirrored(judged),
                         limited=limited,
                         other_limited=other_limited,
                         ahead=is_ahead(ratio, higher_is_better=better),
@@ -90,6 +96,18 @@ def pairs_of(
                 )
             )
     return tuple(found)
+
+
+def _larger_first(comparisons: Comparisons, a: str, b: str) -> tuple[str, str]:
+    sample = comparisons.sample(a, b)
+    return (b, a) if len(sample) and median(sample.values) < 0 else (a, b)
+
+
+def _mirrored(verdict: Verdict) -> Verdict:
+    """Of B against A instead of A against B."""
+    if verdict.kind == "faster":
+        return replace(verdict, kind="slower")
+    return replace(verdict, kind="faster") if verdict.kind == "slower" else verdict
 
 
 def beats(pairs: Iterable[Pair]) -> dict[str, frozenset[str]]:
