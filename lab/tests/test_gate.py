@@ -387,6 +387,31 @@ def test_errors_are_counted_in_the_chosen_cells_only(tmp_path: Path, limits: Pat
     assert over_stored(tmp_path / "other", limits, LATER, *words, "--cell", "c50") == 0
 
 
+def test_one_that_was_not_run_has_no_errors_that_hold(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits.write_text("errors = 0\n")
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    leave_out(head, "go/net-http", "c50")
+    words = ["gate", "-t", str(limits), "--cell", "c50", "--contestant", "go/net-http"]
+    assert run_app([*words, "--baseline", str(base), str(head)]) == 3
+    assert "go/net-http: errors ≤ 0: not run" in capsys.readouterr().out
+    leave_out(base, "go/net-http", "c50")
+    assert run_app([*words, "--baseline", str(base), str(head)]) == 3
+    assert "errors ≤ 0: nothing was measured" in capsys.readouterr().out
+    assert run_app([*words[:-2], "--baseline", str(base), str(head)]) == 0, "the others were"
+
+
+def leave_out(run: Path, contestant: str, cell: str) -> None:
+    """As if the run had not measured the contestant in this cell."""
+    trials = [json.loads(line) for line in (run / TRIALS_FILE).read_text().splitlines()]
+    failure = {"kind": "no_room", "phase": "plan", "message": "too few open files"}
+    for one in trials:
+        if (one["contestant"], one["cell"]) == (contestant, cell):
+            one |= {"status": "not_run", "failure": failure, "metrics": {}}
+    (run / TRIALS_FILE).write_text("".join(json.dumps(one) + "\n" for one in trials))
+
+
 def test_a_baseline_of_another_host_is_refused(
     tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -80,18 +80,37 @@ def over_runs(
     before, after = (
         [one for one in run.trials if (one.study, one.cell) in keys] for run in (base, head)
     )
-    counted = [
-        errors(one, name, errors_of(before, name), errors_of(after, name))
-        for one in thresholds
-        if one.kind == "errors"
-        for name in names
-    ]
+    counted: list[Row] = []
+    for one in thresholds:
+        if one.kind == "errors":
+            rows = list(_counted(one, names, before, after))
+            counted += rows or [_row(one, "", state="invalid", reason="nothing was measured")]
     own_trials = [one for one in after if one.contestant in names]
     return Found(
         rows=(*judge(found, level=LEVEL), *counted),
         blocks=max((one.block for one in own_trials), default=0),
         invalid=(*dead(own_trials), *_lost(plans, after, contestants)),
     )
+
+
+def _counted(
+    threshold: Threshold,
+    names: Sequence[str],
+    base: Sequence[TrialRecord],
+    head: Sequence[TrialRecord],
+) -> Iterator[Row]:
+    """The errors of each contestant that either run has measured. One that was not run has none,
+    which says nothing.
+    """
+    for name in names:
+        if _is_measured(head, name):
+            yield errors(threshold, name, errors_of(base, name), errors_of(head, name))
+        elif _is_measured(base, name):
+            yield _row(threshold, name, state="invalid", reason="not run")
+
+
+def _is_measured(trials: Sequence[TrialRecord], contestant: str) -> bool:
+    return any(one.contestant == contestant and one.status != "not_run" for one in trials)
 
 
 def _lost(
