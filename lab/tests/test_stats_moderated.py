@@ -53,6 +53,14 @@ def test_a_prior_is_recovered_from_variances_drawn_from_it() -> None:
     assert found.variance == pytest.approx(2.0, rel=0.1)
 
 
+def test_figures_that_are_all_the_same_say_nothing_of_the_others() -> None:
+    noisy = [Trimmed(mean=0.0, variance=one, degrees=3) for one in (0.9e-4, 1e-4, 1.1e-4)]
+    same = trimmed(np.full(6, 0.7))
+    assert same is not None
+    rounded = Trimmed(mean=0.7, variance=1e-33, degrees=3)
+    assert shared_variance([*noisy, same, rounded]) == shared_variance(noisy)
+
+
 def test_one_comparison_of_independent_blocks_is_yuens_t_test() -> None:
     logs = math.log(1.5) + 0.1 * np.array([0.0, 1, -1, 0.75, -0.75, 0.5, -0.5, 0.25, -0.25])
     one = trimmed(logs)

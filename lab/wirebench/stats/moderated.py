@@ -27,6 +27,11 @@ from wirebench.stats.ratio import Floats
 from wirebench.stats.sample import Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
 
+_ROUNDING = 1e-24
+"""Squared errors of logarithms up to this are of figures that are all the same: their mean is not
+always exactly their value.
+"""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Trimmed:
@@ -100,7 +105,7 @@ def shared_variance(found: Sequence[Trimmed]) -> Prior:
     Comparisons with a variance of zero (rounded figures that are all the same) are left out; where
     none is left the prior says nothing (no degrees).
     """
-    usable = [one for one in found if one.variance > 0]
+    usable = [one for one in found if one.variance > _ROUNDING]
     if not usable:
         return Prior(variance=0.0, degrees=0.0)
     half = np.array([one.degrees / 2 for one in usable])
