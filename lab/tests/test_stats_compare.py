@@ -13,7 +13,10 @@ from synthetic_run import FLOOR, World, make_plan, make_trials
 from wirebench.catalog.studies import ClosedLoad, Load
 from wirebench.plan.model import Plan
 from wirebench.stats import RepeatRecord
+from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, compare, unpaired_ratio
+from wirebench.stats.entry import why_unsound
+from wirebench.stats.settings import DEFAULT
 from wirebench.trial.record import TrialRecord
 
 OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3, generator_per_s=1_000_000)
@@ -277,3 +280,9 @@ def test_one_that_could_not_keep_up_is_marked_and_nothing_is_claimed_of_it() -> 
     assert (other.unsound, other.verdict.kind) == (None, "equivalent")
     assert other.offered is not None
     assert other.offered[0] == pytest.approx(0.5 * 150_000 / 1.22, rel=0.1)
+
+
+def test_one_that_only_the_other_run_has_is_not_called_slow() -> None:
+    plan = make_plan(replace(OLD, preset="load"))
+    cell = next(one for one in plan.cells if one.cell.id == "load-50")
+    assert why_unsound(CellData.of(cell, [], DEFAULT), "not/there", "not judged") is None

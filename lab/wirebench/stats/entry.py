@@ -109,8 +109,9 @@ def _too_slow(data: CellData, name: str) -> str | None:
     load = data.planned.cell.load
     if not isinstance(load, OpenLoad) or load.overload:
         return None
-    slow = [one for one in data.valid[name].values() if one.validity.get("kept_up") is False]
-    if 2 * len(slow) <= len(data.valid[name]):
+    valid = data.valid.get(name, {})  # the other of two runs may have an entry more
+    slow = [one for one in valid.values() if one.validity.get("kept_up") is False]
+    if 2 * len(slow) <= len(valid):
         return None
     answered, offered = (
         float(np.median([number(one.metrics.get(metric)) or 0.0 for one in slow]))
