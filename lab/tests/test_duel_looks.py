@@ -38,10 +38,13 @@ class World:
 
     hardware_threads: int = 2
     now_ns: int = 0
+    slow_block: int = 0
+    """The last trial of this one takes ten times as long."""
     kept: list[TrialRecord] = field(default_factory=list)
 
     def run_trial(self, spec: TrialSpec) -> TrialRecord:
-        self.now_ns += TRIAL_NS
+        slow = (spec.block, spec.position) == (self.slow_block, 3)
+        self.now_ns += TRIAL_NS * (10 if slow else 1)
         return made_up(spec)
 
     def append_trial(self, record: TrialRecord) -> None:
@@ -136,6 +139,16 @@ def test_what_a_look_decides_stays_decided() -> None:
     by_metric = {line["metric"]: line["decided_after"] for line in document(said)["lines"]}
     assert by_metric["cpu_per_request_ns"] == DECIDED
     assert by_metric["throughput_per_s"] is None
+
+
+def test_a_look_when_the_time_is_over_is_the_last_one() -> None:
+    """Its block takes longer than the budget has, so that the look may spend all that is left."""
+    duel = duel_in(World(slow_block=28))
+    result = duel.result()
+    assert result.blocks == 28
+    assert duel.level_left == pytest.approx(0.0, abs=1e-12)
+    assert result.level > 0.01, "and not what is left after it"
+    assert line_of(result, "throughput_per_s") == "undecided"
 
 
 def test_a_later_look_that_decides_has_the_word() -> None:

@@ -31,6 +31,8 @@ slow server's replies.
 TRIED_TURNS = 8
 MOST_LATE = 0.15
 """The share of turns that may end late."""
+LEAST_LEVEL = 1e-9
+"""A look that may spend less has no interval to judge by."""
 
 Ends = Callable[[PlannedCell, Sequence[TrialRecord], float], bool]
 """Whether a duel has ended, by its trials and what this look may spend."""
@@ -100,10 +102,10 @@ class Duel:
         return judged(self.cell, self.trials, level=self._allowed(), band=self.band)
 
     def result(self) -> Judged:
-        """The verdict: that of the look that ended the duel, or a last one; each keeps what those
-        before it decided.
+        """The verdict: that of the look that ended the duel, or that left nothing to spend when the
+        time was over, or a last one; each keeps what those before it decided.
         """
-        if self._decided is not None and self._ended:
+        if self._decided is not None and (self._ended or self.level_left < LEAST_LEVEL):
             return self._decided
         return self._judged(self.level_left)
 
@@ -115,7 +117,7 @@ class Duel:
     def _allowed(self) -> float:
         budget = self.plan.budget_ns
         share = 1.0 if budget is None else (self.clock_ns() - self._began) / budget
-        return max(spent(share) - self._spent, 1e-9)
+        return max(spent(share) - self._spent, LEAST_LEVEL)
 
     def _look(self, present: frozenset[str]) -> Standstill:
         level = self._allowed()
