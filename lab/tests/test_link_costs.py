@@ -132,32 +132,6 @@ def test_a_segment_sent_again(later_ms: float, pattern: str) -> None:
     assert found[pattern]["requests"] == 1
 
 
-def served(*packets: Packet) -> tuple[int, float]:
-    found = find_waits(Record(packets=packets, complete=True), rtt_ns=LINK.rtt_ns)
-    return found["served"], found["server_ns"] / MS
-
-
-def test_the_time_that_the_server_itself_takes() -> None:
-    """From 81.1 ms, when the request is there, but for what an acknowledgement explains."""
-    assert served(*opened(), packet(181.1, "down", "AP", 1, 101, 80)) == (1, pytest.approx(100))
-    thinks = [
-        packet(82.1, "down", "AP", 1, 101, 80),
-        packet(136.2, "up", "A", 101, 81),
-        packet(190, "down", "AP", 81, 101, 20),
-    ]
-    assert served(*opened(), *thinks) == (1, pytest.approx(108.9))
-    waits = [*thinks[:2], packet(163.3, "down", "AP", 81, 101, 20)]
-    assert served(*opened(), *waits) == (1, pytest.approx(1))
-
-
-def test_a_request_that_was_lost_tells_nothing_of_the_server() -> None:
-    lost = packet(54.1, "up", "AP", 1, 1, 100, lost=True)
-    again = packet(300, "up", "AP", 1, 1, 100)
-    answer = packet(328, "down", "AP", 1, 101, 80)
-    assert served(*opened()[:3], lost, again, answer) == (0, 0)
-    assert served(*opened()) == (0, 0)
-
-
 def test_a_first_segment_sent_again_is_one_connection() -> None:
     found = find_waits(
         Record(
@@ -294,12 +268,9 @@ def test_the_cost_is_explained(measure: Any) -> None:
         "closes: 1 round trip more than the floor: a new connection where the floor kept one: the"
         " server closes it (in 20 of 20 connections, for 20 requests)"
     )
-    # Between two writes, which no acknowledgement separates. On a busy machine it thinks longer.
+    # No packet shows what a program does between two writes. On a busy machine it thinks longer.
     (thinks,) = found["thinks"]
-    expected = (
-        r"thinks: [0-9.]+ ms in the server more than the floor: the server itself, from a request's"
-        r" arrival to the last segment of its response"
-    )
+    expected = r"thinks: (1 round trip|[2-9] round trips) more than the floor; cause not found"
     assert re.fullmatch(expected, thinks), thinks
 
 
@@ -377,32 +348,7 @@ def test_delays_beyond_the_excess_are_no_round_trips_less() -> None:
     assert line.startswith("slow: a delayed acknowledgement of 40.0 ms more than the floor: ")
 
 
-def test_what_the_server_does_is_not_the_links() -> None:
-    """Of 130 ms a request more: 60 ms in the server, and 70 ms of its slowest producer alone."""
-    timed = {"served": 20, "patterns": {}}
-    floor, slow = (
-        record(
-            makespan_ns=total * MESSAGES * MS,
-            packets={**counted(), **timed, "server_ns": 20 * server * MS},
-            mean_ns=mean * MS,
-        )
-        for total, mean, server in ((254, 250, 200), (384, 310, 260))
-    )
-    (line,) = sentences(LINK, floor=floor, slow=slow)
-    assert line == (
-        "slow: 60.0 ms in the server and 70.0 ms between producers more than the floor: requests of"
-        " one producer wait longer than those of others; the server itself, from a request's"
-        " arrival to the last segment of its response"
-    )
-    # A run that was stored before this was looked at.
-    before = replace(slow, packets=counted(), metrics={"makespan_ns": 384 * MESSAGES * MS})
-    (line,) = sentences(LINK, floor=replace(floor, packets=counted()), slow=before)
-    assert line == "slow: 2 round trips more than the floor; cause not found"
-
-
-def record(
-    *, makespan_ns: int, packets: Mapping[str, Any], mean_ns: int | None = None
-) -> TrialView:
+def record(*, makespan_ns: int, packets: Mapping[str, Any]) -> TrialView:
     return TrialView(
         trial="t",
         study="s",
@@ -416,7 +362,7 @@ def record(
         failure=None,
         started_unix_ns=0,
         elapsed_ns=1,
-        metrics={"makespan_ns": makespan_ns, "mean_ns": mean_ns},
+        metrics={"makespan_ns": makespan_ns},
         packets=packets,
     )
 

@@ -16,9 +16,7 @@ from wirebench.stats.validity import number
 LEAST_SHARE = 0.1
 """A pattern is named if it costs a request this share of a round trip more than the floor's."""
 UNEXPLAINED = 0.5
-"""In round trips: a greater rest is said to have no known cause. So much more of the server's own
-time, or between the slowest producer and the mean, is named.
-"""
+"""In round trips: a greater rest is said to have no known cause."""
 
 
 @dataclass(kw_only=True)
@@ -43,9 +41,6 @@ class _Packets:
     connections: int = 0
     requests: int = 0
     complete: bool = True
-    served: int = 0
-    server_ns: float = 0.0
-    """What the server itself took for these."""
     patterns: dict[str, _Waited] = field(default_factory=dict)
 
     def of(self, pattern: str) -> _Waited:
@@ -79,7 +74,7 @@ def link_costs(
         if own is None or one.twin_of is not None:
             continue
         if floor is not None and one is not floor and (base := seen[floor.entry]) is not None:
-            excess = _excess(one, floor, load.messages)
+            excess = _excess_ns(one, floor, load.messages)
             text = _more(excess, own, base, load.link, load.messages)
             lines += [f"{one.entry}: {text}{_extent(own)}"] if text else []
         if load.link.loss_percent and (text := _tail(own)):
@@ -96,8 +91,6 @@ def _packets(trials: Iterable[TrialView]) -> _Packets | None:
         total.connections += int(number(trial.packets.get("connections")) or 0)
         total.requests += int(number(trial.packets.get("requests")) or 0)
         total.complete &= trial.packets.get("complete") is True
-        total.served += int(number(trial.packets.get("served")) or 0)
-        total.server_ns += number(trial.packets.get("server_ns")) or 0.0
         patterns = trial.packets.get("patterns")
         for name, counts in patterns.items() if isinstance(patterns, Mapping) else ():
             _add(total.patterns.setdefault(name, _Waited()), counts)
@@ -114,75 +107,37 @@ def _add(sum_of: _Waited, counts: Mapping[str, object]) -> None:
     sum_of.median_ns = max(sum_of.median_ns, number(counts.get("median_wait_ns")) or 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Excess:
-    """Of a request, more than the floor's."""
-
-    total_ns: float
-    """Of the median makespans, divided by a producer's messages."""
-    uneven_ns: float
-    """The part by which the slowest producer, which ends the makespan, waits longer than the
-    mean.
-    """
+def _excess_ns(one: EntryAnalysis, floor: EntryAnalysis, messages: int) -> float:
+    own, base = (entry.summary.metrics.get("makespan_ns") for entry in (one, floor))
+    return (own.median - base.median) / messages if own and base else 0.0
 
 
-def _excess(one: EntryAnalysis, floor: EntryAnalysis, messages: int) -> _Excess:
-    def more(metric: str) -> float | None:
-        own, base = (entry.summary.metrics.get(metric) for entry in (one, floor))
-        return own.median - base.median if own and base else None
-
-    total, mean = (more("makespan_ns") or 0.0) / messages, more("mean_ns")
-    return _Excess(total_ns=total, uneven_ns=total - mean if mean is not None else 0.0)
-
-
-def _more(excess: _Excess, own: _Packets, floor: _Packets, link: Link, messages: int) -> str:
+def _more(excess_ns: float, own: _Packets, floor: _Packets, link: Link, messages: int) -> str:
     """Empty where the excess is less than half a round trip."""
-    if excess.total_ns < link.rtt_ns / 2:
+    if excess_ns < link.rtt_ns / 2:
         return ""
     causes = [
         cause
         for cause in _causes(own, floor, messages)
         if cause.extra_ns >= LEAST_SHARE * link.rtt_ns
     ]
-    named = UNEXPLAINED * link.rtt_ns
-    server_ns = server if (server := _server_ns(own, floor)) >= named else 0.0
-    uneven_ns = excess.uneven_ns if excess.uneven_ns >= named else 0.0
-    if server_ns:
-        text = "the server itself, from a request's arrival to the last segment of its response"
-        causes.append(_Cause(extra_ns=server_ns, text=text))
-    if uneven_ns:
-        text = "requests of one producer wait longer than those of others"
-        causes.append(_Cause(extra_ns=uneven_ns, text=text))
     causes.sort(key=lambda cause: -cause.extra_ns)
     held = own.of("held_back")
     late_ns = held.delayed_ns / own.requests - floor.of("held_back").delayed_ns / floor.requests
     late_ns = late_ns if held.delayed >= own.requests / 2 else 0.0
-    # The excess is of medians and the delays are means, which may be greater.
-    trips = max(0, round((excess.total_ns - late_ns - server_ns - uneven_ns) / link.rtt_ns))
+    # The excess is of medians and the delays a mean, which may be the greater.
+    trips = max(0, round((excess_ns - late_ns) / link.rtt_ns))
     parts = [_trips(trips)] if trips else []
     parts += [f"a delayed acknowledgement of {duration(late_ns)}"] if late_ns else []
-    parts += [f"{duration(server_ns)} in the server"] if server_ns else []
-    parts += [f"{duration(uneven_ns)} between producers"] if uneven_ns else []
     if not parts:
         return ""
-    head = f"{_listed(parts)} more than the floor"
+    head = f"{' and '.join(parts)} more than the floor"
     if not causes:
         return f"{head}; cause not found"
-    rest_ns = excess.total_ns - sum(cause.extra_ns for cause in causes)
+    rest_ns = excess_ns - sum(cause.extra_ns for cause in causes)
     rest = round(rest_ns / link.rtt_ns) if rest_ns > UNEXPLAINED * link.rtt_ns else 0
     text = f"{head}: {'; '.join(cause.text for cause in causes)}"
     return f"{text}; of {_trips(rest)} the cause was not found" if rest else text
-
-
-def _server_ns(own: _Packets, floor: _Packets) -> float:
-    """The server's own time for a request, more than the floor's; 0 where it is not known."""
-    if not own.served or not floor.served:
-        return 0.0
-    return own.server_ns / own.served - floor.server_ns / floor.served
-
-
-def _listed(parts: Sequence[str]) -> str:
-    return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
 def _trips(count: int) -> str:

@@ -109,19 +109,16 @@ def _packet(line: str) -> Packet:
 
 
 def find_waits(record: Record, *, rtt_ns: int) -> dict[str, Any]:
-    """What a trial's record stores of its packets: connections, answered requests, the time that
-    the server itself took for how many of them (``server_ns``, a sum, and ``served``), and for each
+    """What a trial's record stores of its packets: connections, answered requests, and for each
     pattern found in how many of them, how often, and the waits in nanoseconds (``wait_ns`` and
     ``delayed_ns`` are sums).
     """
     connections = list(_connections(record.packets))
     requests = 0
-    served: list[int] = []
     waits: dict[Pattern, list[tuple[int, _Wait]]] = {}
     for index, packets in enumerate(connections):
-        answered, took, found = _waits_of(packets, rtt_ns=rtt_ns)
+        answered, found = _waits_of(packets, rtt_ns=rtt_ns)
         requests += answered
-        served += took
         for one in found:
             waits.setdefault(one.pattern, []).append((index, one))
     return {
@@ -129,8 +126,6 @@ def find_waits(record: Record, *, rtt_ns: int) -> dict[str, Any]:
         "complete": record.complete,
         "connections": len(connections),
         "requests": requests,
-        "served": len(served),
-        "server_ns": sum(served),
         "patterns": {name: _summary(waits[name]) for name in PATTERNS if name in waits},
     }
 
@@ -174,37 +169,19 @@ def _end(packet: Packet) -> int:
     return (packet.sequence + packet.bytes) & 0xFFFFFFFF
 
 
-def _waits_of(packets: Sequence[Packet], *, rtt_ns: int) -> tuple[int, list[int], list[_Wait]]:
-    """How many requests of a connection were answered, what the server itself took for each of
-    which that is known, and what they waited for.
-    """
+def _waits_of(packets: Sequence[Packet], *, rtt_ns: int) -> tuple[int, list[_Wait]]:
+    """How many requests of a connection were answered, and what they waited for."""
     requests, waits = _split(packets)
     waits += _syn_retries(packets)
     acknowledgements = _acknowledgements(packets)
-    served = []
     for index, request in enumerate(requests):
-        took = _until_answered_ns(request)
         for before, then in zip(request.answered, request.answered[1:], strict=False):
-            gap_ns = then.sent_ns - before.sent_ns
-            held = _held(before, then, acknowledgements, index) if gap_ns >= rtt_ns / 2 else []
-            waits += held
-            if took is not None and not held:
-                took += gap_ns
-        served += [took] if took is not None else []
+            if then.sent_ns - before.sent_ns >= rtt_ns / 2:
+                waits += _held(before, then, acknowledgements, index)
     if _server_closes(packets):
         # The next request pays for a handshake.
         waits.append(_Wait(pattern="closed", request=None, wait_ns=_handshake_ns(packets)))
-    return sum(bool(one.answered) for one in requests), served, waits
-
-
-def _until_answered_ns(request: _Request) -> int | None:
-    """From the arrival of a request to the first segment of its response. None where there is none,
-    or a segment of the request was lost.
-    """
-    arrivals = [one.due_ns for one in request.asked if one.due_ns is not None]
-    if not request.answered or len(arrivals) < len(request.asked) or not arrivals:
-        return None
-    return max(0, request.answered[0].sent_ns - max(arrivals))
+    return sum(bool(one.answered) for one in requests), waits
 
 
 def _split(packets: Sequence[Packet]) -> tuple[list[_Request], list[_Wait]]:
