@@ -286,18 +286,11 @@ def _rank(place: Measured, entry: EntryAnalysis, metric: str) -> Rank:
 
 
 def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> Rank:
-    """By the intervals of the slopes: those that overlap cannot be told apart. An entry with too
-    few blocks for one has no rank, and beats nobody.
-    """
+    """By the intervals of the slopes: those that overlap cannot be told apart."""
     spans = {
-        one.contestant: (slope.low, slope.high)
+        one.contestant: span
         for one in place.analysis.entries
-        if one.twin_of is None
-        and not one.is_floor
-        and one.memory is not None
-        and (slope := one.memory.own) is not None
-        and slope.low is not None
-        and slope.high is not None
+        if one.twin_of is None and not one.is_floor and (span := _memory_span(one)) is not None
     }
     own = spans.get(entry.contestant)
     if own is None:
