@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -75,9 +74,6 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
             "--connections, --throughput, --memory-per-connection, --memory, --must and --tls are"
             " for servers",
         )
-    for field, number in (("rate", asked.rate), ("throughput", asked.throughput)):
-        if number is not None and not math.isfinite(number):
-            raise QuestionError(field, f"expected a finite number, got {number}")
     orders = [one for one in ORDERS if asked.client is None or one != "memory"]
     return Question(
         serves=_one_of("workload", asked.workload, WORKLOADS),
