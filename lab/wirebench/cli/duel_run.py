@@ -162,9 +162,8 @@ def request_of(
     _check_text("OPTIONS", options)
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
-    for option, number in (("--rate", rate), ("--band", band)):
-        if number is not None and not math.isfinite(number):
-            raise CatalogError(f"{option}: expected a finite number, got {number}")
+    if rate is not None and not math.isfinite(rate):
+        raise CatalogError(f"--rate: expected a finite number, got {rate}")
     if ready is not None and not re.fullmatch(r"/[\x21-\x7e]*", ready):
         raise CatalogError(
             f"--ready: expected a path that begins with '/', of ASCII without blanks, got {ready!r}"
