@@ -413,6 +413,7 @@ def test_a_client_may_keep_as_many_connections_as_its_manifest_says(
         ("checks_nothing", {"wrong.wrong_body.reported": "exited with 0, 0 errors"}),
         ("checks_the_length", {"wrong.wrong_body.reported": "exited with 0, 0 errors"}),
         ("says_one_connection", {"new.16.connections_said": "1"}),
+        ("counts_attempts", {"localhost.new.16.connections_said": "40"}),
         ("reconnects", {"reuse.16.connections_said": "1", "reuse.16.connections": "20"}),
         ("reconnects_openly", {"reuse.16.connections": "20"}),
         ("keeps_its_connection", {"new.16.connections": "1", "cold.16.connections": "1"}),

@@ -20,15 +20,18 @@ public:
         client_.set_connection_timeout(std::chrono::seconds(10));
         client_.set_read_timeout(std::chrono::seconds(10));
         client_.set_write_timeout(std::chrono::seconds(10));
-        client_.set_socket_options([this](socket_t) { ++connections_; });
+        client_.set_socket_options([this](socket_t) { tried_ = true; });
         if (!settings.ca_file.empty()) client_.set_ca_cert_path(settings.ca_file);
     }
 
     void open() override {}  // the client connects with a request
 
     std::string_view operation() override {
+        tried_ = false;
         auto& result = result_.emplace(posts_ ? client_.Post(path_, message_, wirebench::octets)
                                               : client_.Get(path_));
+        // It makes a socket for each address of the host, until one connects.
+        if (result && tried_) ++connections_;
         if (!result) throw std::runtime_error(httplib::to_string(result.error()));
         if (result->status != 200)
             throw std::runtime_error("expected status 200, got " + std::to_string(result->status));
@@ -44,6 +47,7 @@ private:
     bool posts_;
     std::string message_;
     std::optional<httplib::Result> result_;
+    bool tried_ = false;  // a socket was made in this operation
     std::uint64_t connections_ = 0;
 };
 

@@ -21,6 +21,7 @@
 #include <string_view>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 namespace {
 
@@ -54,21 +55,46 @@ address parse_url(const std::string& url) {
     return out;
 }
 
-// One blocking connection and the bytes received but not used yet.
-class stream {
-public:
-    // `context`: null for plain TCP. `resumed`: what ticket() of another stream gave, or null.
-    stream(const address& to, ssl_ctx_st* context, ssl_session_st* resumed) {
+struct endpoint {
+    sockaddr_storage bytes{};
+    socklen_t size = 0;
+};
+
+// What `to` names, in the order to try.
+std::vector<endpoint> look_up(const address& to) {
+    std::vector<endpoint> all;
+    const auto add = [&](const char* host) {
         addrinfo hints{};
         hints.ai_socktype = SOCK_STREAM;
         hints.ai_flags = AI_NUMERICSERV;
         addrinfo* found = nullptr;
-        if (const int unknown = getaddrinfo(to.host.c_str(), to.port.c_str(), &hints, &found))
-            throw std::runtime_error(to.host + ": " + gai_strerror(unknown));
-        int failure = 0;
-        for (const addrinfo* one = found; one != nullptr && fd_ < 0; one = one->ai_next)
-            failure = connect_to(*one);
+        if (const int unknown = getaddrinfo(host, to.port.c_str(), &hints, &found))
+            throw std::runtime_error(host + std::string(": ") + gai_strerror(unknown));
+        for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
+            auto& next = all.emplace_back();
+            std::memcpy(&next.bytes, one->ai_addr, one->ai_addrlen);
+            next.size = one->ai_addrlen;
+        }
         freeaddrinfo(found);
+    };
+    if (to.host == "localhost") {  // loopback whatever a lookup says: RFC 6761, section 6.3
+        add("::1");
+        add("127.0.0.1");
+    } else {
+        add(to.host.c_str());
+    }
+    return all;
+}
+
+// One blocking connection and the bytes received but not used yet.
+class stream {
+public:
+    // `context`: null for plain TCP. `resumed`: what ticket() of another stream gave, or null.
+    stream(const address& to, const std::vector<endpoint>& endpoints, ssl_ctx_st* context,
+           ssl_session_st* resumed) {
+        int failure = 0;
+        for (std::size_t i = 0; i < endpoints.size() && fd_ < 0; ++i)
+            failure = connect_to(endpoints[i]);
         if (fd_ < 0) throw std::system_error(failure, std::generic_category(), "connect");
         if (context == nullptr) return;
         try {
@@ -143,14 +169,14 @@ public:
 
 private:
     // Returns 0, or the error, and then there is no descriptor.
-    int connect_to(const addrinfo& to) {
-        fd_ = socket(to.ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    int connect_to(const endpoint& to) {
+        fd_ = socket(to.bytes.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
         const timeval timeout{.tv_sec = timeout_s, .tv_usec = 0};
         const int on = 1;
         setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &timeout, sizeof timeout);
         setsockopt(fd_, SOL_SOCKET, SO_SNDTIMEO, &timeout, sizeof timeout);
         setsockopt(fd_, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-        if (connect(fd_, to.ai_addr, to.ai_addrlen) == 0) return 0;
+        if (connect(fd_, reinterpret_cast<const sockaddr*>(&to.bytes), to.size) == 0) return 0;
         const int failure = errno;
         ::close(std::exchange(fd_, -1));
         return failure;
@@ -186,12 +212,13 @@ void expect_status(std::string_view head, std::string_view status) {
 
 class raw_client : public wirebench::client {
 public:
-    raw_client(const settings& settings, address to) : settings_(settings), to_(std::move(to)) {
+    raw_client(const settings& settings, address to)
+        : settings_(settings), to_(std::move(to)), endpoints_(look_up(to_)) {
         if (to_.scheme == "https" || to_.scheme == "wss")
             tls_ = wirebench::make_client_context(settings_.ca_file);
     }
     void open() override {
-        stream_.emplace(to_, tls_.get(), ticket_.get());
+        stream_.emplace(to_, endpoints_, tls_.get(), ticket_.get());
         ++connections_;
     }
     void close() override {
@@ -203,6 +230,7 @@ public:
 protected:
     settings settings_;
     address to_;
+    std::vector<endpoint> endpoints_;  // as long as the client: policy `cold` looks them up again
     wirebench::tls_context tls_;
     wirebench::tls_ticket ticket_;  // of the last connection
     std::optional<stream> stream_;

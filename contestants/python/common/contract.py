@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import ssl
 import sys
 import time
@@ -44,10 +45,13 @@ Session = Callable[[], AbstractContextManager[Operation]]
 _connections = 0
 
 
-def _count(event: str, arguments: tuple) -> None:
+_connect = socket.socket.connect
+
+
+def _counted(connection: socket.socket, address: tuple) -> None:
     global _connections
-    if event == "socket.connect":
-        _connections += 1
+    _connect(connection, address)  # raises where the address refuses: that is no connection
+    _connections += 1
 
 
 def tls_context() -> ssl.SSLContext | None:
@@ -57,8 +61,8 @@ def tls_context() -> ssl.SSLContext | None:
 
 def measure(session: Session) -> None:
     """Run the operations, write the samples, print the JSON line, and exit."""
-    # Whatever the library does, the interpreter tells of each connect().
-    sys.addaudithook(_count)
+    # Whatever the library does, it connects by this.
+    socket.socket.connect = _counted
     if POLICY == "cold":
         errors = _run(lambda: _once(session))
     else:

@@ -57,6 +57,25 @@ def new_context() -> Any:
 context = new_context()
 
 
+def connect() -> Any:
+    """To the first address of the host that accepts."""
+    global connections
+    for family, kind, number, _, address in socket.getaddrinfo(
+        target.hostname, target.port, type=socket.SOCK_STREAM
+    ):
+        one = socket.socket(family, kind, number)
+        one.settimeout(5)
+        connections += fault == "counts_attempts"
+        try:
+            one.connect(address)
+        except ConnectionRefusedError:
+            one.close()
+            continue
+        connections += fault != "counts_attempts"
+        return one
+    raise ConnectionRefusedError(target.netloc)
+
+
 def operate() -> bool:
     global connections, connection, context
     if policy == "cold":
@@ -65,10 +84,9 @@ def operate() -> bool:
         seconds.append(connection)
         connection = None
     if connection is None:
-        connection = socket.create_connection((target.hostname, target.port), timeout=5)
+        connection = connect()
         if target.scheme == "https":
             connection = context.wrap_socket(connection, server_hostname=target.hostname)
-        connections += 1
     connection.sendall(request)
     stream = connection.makefile("rb")
     status = int(stream.readline().split()[1])

@@ -6,10 +6,11 @@ import time
 from collections.abc import Iterator, Sequence
 
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
-from wirebench.catalog.studies import ClientLoad, ClientPolicy, Method
+from wirebench.catalog.studies import ClientLoad, ClientPolicy, HostName, Method
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores
+from wirebench.process.names import refusal
 from wirebench.process.process import Process
 from wirebench.process.start import describe_end, tail_of
 from wirebench.process.supervise import Scope, Supervisor
@@ -67,6 +68,10 @@ def _checks(
     for policy in _POLICIES:
         for size in _SIZES:
             yield from _right(scope, program, _load(scheme, policy, size), traits)
+    if refusal(scope.folder) is None:  # else no cell with such names is measured either
+        # An attempt that ::1 refuses is no connection.
+        load = _load(scheme, "new", 16, host="localhost")
+        yield from _right(scope, program, load, traits)
     for wrong in _WRONGS:
         yield from _wrong(scope, program, _load(scheme, "reuse", 1024), wrong)
     if scheme == "http":
@@ -100,12 +105,19 @@ def _tls_checks(
         yield from _impostor(scope, program, _load(scheme, "reuse", 1024), what, certificates)
 
 
-def _load(scheme: Scheme, policy: ClientPolicy, size: int, method: Method = "GET") -> ClientLoad:
+def _load(
+    scheme: Scheme,
+    policy: ClientPolicy,
+    size: int,
+    method: Method = "GET",
+    host: HostName = "127.0.0.1",
+) -> ClientLoad:
     return ClientLoad(
         scheme=scheme,
         policy=policy,
         payload_bytes=size,
         method=method,
+        host=host,
         warmup=WARMUP,
         operations=OPERATIONS,
         typical_ns=_TYPICAL_NS,
@@ -137,11 +149,13 @@ class _Says:
 
     def __init__(self, name: str, load: ClientLoad, besides: str = "") -> None:
         post = load.method == "POST"
-        name = f"post.{name}" if post else name
+        named = load.host == "localhost"
+        name = f"post.{name}" if post else f"localhost.{name}" if named else name
         self._name = f"{load.scheme}.{name}" if load.tls else name
         self._sent = (
             f"{load.scheme}, {'POST, ' if post else ''}{load.policy}, {load.payload_bytes} bytes,"
             f" {load.warmup} to warm up, {load.operations} operations"
+            + (", to localhost, where ::1 refuses" if named else "")
             + (f", {besides}" if besides else "")
         )
 
