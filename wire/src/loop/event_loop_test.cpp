@@ -254,6 +254,24 @@ TEST(timers, the_longest_delays_are_for_ever) {
     EXPECT_GT(a.t.deadline(), loop->now() + 24h * 365);
     EXPECT_GT(b.t.deadline(), loop->now() + 24h * 365);
 }
+TEST(event_loop, the_longest_waits_last_until_something_happens) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    const auto rings_within = [&](auto longest) {
+        log.clear();
+        loop->refresh_now();
+        loop->arm_after(a.t, 5ms);
+        loop->run_once(longest);
+        return log == std::vector<int>{1};
+    };
+    EXPECT_TRUE(rings_within(event_loop::forever));
+    EXPECT_TRUE(rings_within(std::chrono::microseconds::max()));
+    EXPECT_TRUE(rings_within(std::chrono::milliseconds::max()));
+    EXPECT_TRUE(rings_within(std::chrono::hours::max()));
+    loop->arm_after(a.t, 1h);
+    EXPECT_EQ(loop->run_once(std::chrono::milliseconds::min()), 0U);
+}
 TEST(timers, outlive_their_loop_unharmed) {
     std::vector<int> log;
     alarm_clock a(log, 1);

@@ -144,6 +144,17 @@ TEST(embedded, a_server_answers_within_a_foreign_loop) {
     peer.join();
 }
 
+TEST(embedded, a_server_may_wait_for_ever) {
+    server s = make_server([](response res) { res.send("x"); });
+    std::thread other([&] {
+        std::this_thread::sleep_for(50ms);
+        s.stop();
+    });
+    EXPECT_TRUE(s.run_once(std::chrono::milliseconds::max()));  // until stop() wakes it
+    EXPECT_FALSE(s.run_once(std::chrono::milliseconds::max()));
+    other.join();
+}
+
 // A large body in both directions: reads paused, writes that wait for room, completions that follow
 // one another.
 TEST(embedded, nothing_gets_stuck_in_large_bodies) {

@@ -24,6 +24,15 @@ constexpr auto capped(std::chrono::duration<Rep, Period> wait) noexcept {
     return std::min<wide>(wait, std::chrono::duration_cast<wide>(longest));
 }
 
+// The longest time that a call is to wait, in the clock's own unit, which not all of what a wider
+// one can say fits into.
+template <typename Rep, typename Period>
+constexpr clock::duration to_wait(std::chrono::duration<Rep, Period> longest) noexcept {
+    const auto wait = capped(longest);
+    return wait < wait.zero() ? clock::duration::zero()
+                              : std::chrono::duration_cast<clock::duration>(wait);
+}
+
 }  // namespace detail
 
 }  // namespace wire

@@ -54,6 +54,11 @@ public:
     // One iteration, which waits at most `longest` (0: not at all) for something to happen; a timer
     // or queued hook shortens the wait. Returns how many events, timers and posted calls it served.
     std::size_t run_once(clock::duration longest = forever) { return core_.run_once(longest); }
+    // The same. A hundred years are the most there is.
+    template <typename Rep, typename Period>
+    std::size_t run_once(std::chrono::duration<Rep, Period> longest) {
+        return core_.run_once(detail::to_wait(longest));
+    }
     // Waits without a limit.
     static constexpr clock::duration forever = clock::duration::max();
 

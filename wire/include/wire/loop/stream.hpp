@@ -142,6 +142,11 @@ public:
     bool run_alone(clock::duration longest = event_loop::forever) noexcept {
         return stream_core::run_alone(longest);
     }
+    // The same.
+    template <typename Rep, typename Period>
+    bool run_alone(std::chrono::duration<Rep, Period> longest) noexcept {
+        return stream_core::run_alone(detail::to_wait(longest));
+    }
     // Not shorter: a wait that the kernel must end within a few ticks costs it 2 to 3 us more (5%
     // of a round trip on loopback).
     static constexpr std::chrono::milliseconds alone_at_most = detail::longest_alone;

@@ -163,6 +163,11 @@ public:
     // Serves what is due, after waiting for it at most `longest`. False when it is over: stop() was
     // called, and all connections are gone or drain_timeout is.
     bool run_once(clock::duration longest);
+    // The same. A hundred years are the most there is.
+    template <typename Rep, typename Period>
+    bool run_once(std::chrono::duration<Rep, Period> longest) {
+        return run_once(wire::detail::to_wait(longest));
+    }
     // The loop that all this is about, for timers, clients and post(). It lives as long as the
     // server.
     event_loop& loop() noexcept;
