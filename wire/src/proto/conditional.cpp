@@ -210,7 +210,9 @@ range_kind check_ranges(const header_list& fields, const validators& v, std::uin
             std::uint64_t suffix = 0;
             if (!take(one, "-") || !take_bytes(one, suffix) || !one.empty())
                 return range_kind::whole;
-            if (suffix == 0 || size == 0) continue;
+            if (suffix == 0) continue;
+            // Satisfiable, and all that there is: section 14.1.2. No Content-Range can say so.
+            if (size == 0) return range_kind::whole;
             first = size - std::min(suffix, size);
             last = size - 1;
         }

@@ -116,7 +116,9 @@ TEST(conditional, ranges) {
         EXPECT_EQ(ranges(r), "416") << r;
     }
     EXPECT_EQ(ranges("bytes=0-", "", strong, 0), "416");
-    EXPECT_EQ(ranges("bytes=-5", "", strong, 0), "416");
+    EXPECT_EQ(ranges("bytes=-0", "", strong, 0), "416");
+    EXPECT_EQ(ranges("bytes=-5", "", strong, 0), "whole");
+    EXPECT_EQ(ranges("bytes=0-,-5", "", strong, 0), "whole");
     for (const auto r : {"bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=1",
                          "bytes=--1", "bytes=1-2x", "lines=0-1", "bytes 0-1", "bytes=+1-2"}) {
         EXPECT_EQ(ranges(r), "whole") << r;

@@ -213,6 +213,11 @@ TEST_F(file_server, ranges) {
     EXPECT_EQ(p.response().substr(0, 3), "416");
     EXPECT_EQ(field(p, "Content-Range"), "bytes */10");
     EXPECT_EQ(p.response(method::head), "200 ");
+    p.send(get("empty", "Range: bytes=-5\r\n") + get("empty", "Range: bytes=0-\r\n"));
+    EXPECT_EQ(p.response(), "200 ");
+    EXPECT_EQ(field(p, "Content-Range"), "");
+    EXPECT_EQ(p.response().substr(0, 3), "416");
+    EXPECT_EQ(field(p, "Content-Range"), "bytes */0");
     p.send(get("a.txt", "Range: bytes=7-,0-1\r\n"));
     const std::string got = p.response();
     const std::string type = field(p, "Content-Type");

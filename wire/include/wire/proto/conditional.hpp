@@ -47,8 +47,8 @@ struct byte_range {
 
 // How to answer a request with regard to its Range field.
 enum class range_kind {
-    // 200 with everything: no range is asked for, If-Range does not hold, or the field is not
-    // understood and to be ignored.
+    // 200 with everything: no range is asked for, If-Range does not hold, the field is not
+    // understood and to be ignored, or the last bytes are asked for where there are none.
     whole,
     // 206 with the ranges.
     partial,
