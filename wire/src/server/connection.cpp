@@ -289,7 +289,8 @@ char* put(char* to, std::string_view text) noexcept {
 void connection::write_response(exchange& e, bool keep_alive, framing how, std::uint64_t length) {
     const bool bodiless = is_bodiless(e.status);
     const std::string_view reason = reason_phrase(e.status);
-    const std::string_view common = worker_->common_fields();
+    std::string_view common = worker_->common_fields();
+    if (e.has_server) common = common.substr(0, worker::date_field_bytes);
     constexpr std::size_t fixed = 192;  // more than all constant parts together
     const std::size_t most =
         fixed + reason.size() + common.size() + e.fields.size() + e.body.size();

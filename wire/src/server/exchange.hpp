@@ -96,6 +96,7 @@ struct exchange {
     std::string fields;  // whole lines
     std::string body;
     bool has_type = false;
+    bool has_server = false;
     bool refused = false;  // a field was not fit to be sent
     bool close = false;
     response::open_handler open;                          // set: upgrade to WebSocket

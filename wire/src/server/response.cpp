@@ -96,6 +96,7 @@ response& response::header(std::string_view name, std::string_view value) {
     }
     if (is_own_field(name)) return *this;
     if (detail::name_is(name, "content-type")) exchange_->has_type = true;
+    if (detail::name_is(name, "server")) exchange_->has_server = true;
     append_field(exchange_->fields, name, value);
     return *this;
 }
@@ -133,6 +134,7 @@ response& response::remove_header(std::string_view name) {
         }
     }
     if (equals_ignoring_case(name, "content-type")) exchange_->has_type = false;
+    if (equals_ignoring_case(name, "server")) exchange_->has_server = false;
     return *this;
 }
 
@@ -255,7 +257,7 @@ void exchange::clear() noexcept {
     status = 200;
     empty(fields);
     empty(body);
-    has_type = refused = close = false;
+    has_type = has_server = refused = close = false;
     if (open) {
         open = nullptr;
         accepting = {};
@@ -274,7 +276,7 @@ void exchange::clear() noexcept {
 
 void exchange::fail(int code, std::string_view text) {
     fields.clear();
-    has_type = refused = false;
+    has_type = has_server = refused = false;
     instead = true;
     say(code, text);
 }
@@ -283,7 +285,7 @@ void exchange::start_afresh(int code) noexcept {
     status = code;
     fields.clear();
     body.clear();
-    has_type = refused = close = instead = false;
+    has_type = has_server = refused = close = instead = false;
     open = nullptr;
     out = nullptr;
     out_length.reset();

@@ -214,6 +214,34 @@ TEST(server, status_and_fields) {
     EXPECT_EQ(p.head_text.find("999"), std::string::npos);
     EXPECT_EQ(p.head_text.find("close"), std::string::npos);
 }
+TEST(server, a_responses_own_server_field_is_the_only_one) {
+    server_options options;
+    options.server_name = "test/1";
+    served s(
+        [](response res) {
+            const std::string path(res.request().path());
+            res.header("sErVeR", "own/2");
+            if (path == "/removed") res.remove_header("Server");
+            if (path == "/refused") res.status(1);
+            res.send("x");
+        },
+        options);
+    raw_peer p(s.port());
+    const auto servers = [&](const std::string& path) {
+        p.send(get(path));
+        p.response();
+        std::string found;
+        for (const char* field : {"sErVeR: own/2\r\n", "Server: test/1\r\n"}) {
+            if (p.head_text.find(field) != std::string::npos) found += field;
+        }
+        EXPECT_NE(p.head_text.find("\r\nDate: "), std::string::npos);
+        return found;
+    };
+    EXPECT_EQ(servers("/"), "sErVeR: own/2\r\n");
+    EXPECT_EQ(servers("/removed"), "Server: test/1\r\n");
+    EXPECT_EQ(servers("/refused"), "Server: test/1\r\n");  // the library's own answer
+    EXPECT_EQ(servers("/"), "sErVeR: own/2\r\n");
+}
 TEST(server, response_splitting_is_refused) {
     served s([](response res) {
         const std::string path(res.request().path());

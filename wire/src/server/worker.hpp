@@ -60,6 +60,7 @@ public:
     }
     // "Date: ...\r\n", and Server when there is one; renewed every second.
     std::string_view common_fields();
+    static constexpr std::size_t date_field_bytes = 37;  // of those, Date's
 
     // Where the next request's head is parsed to; take_spare() makes it that request's own.
     exchange& spare() {

@@ -79,7 +79,7 @@ struct server_options {
     http::proxy_protocol proxy_protocol = http::proxy_protocol::off;
     // The fields of requests that are believed of trusted proxies; none.
     http::forwarded_fields forwarded_fields;
-    // The value of the Server field; no such field when empty.
+    // The value of the Server field, where a response has none of its own; no such field when empty.
     std::string server_name;
     // What the server's own refusals say instead of a line of plain text.
     http::error_pages error_pages;
