@@ -35,6 +35,17 @@ namespace wire::ws {
 
 namespace {
 
+// The fields that the handshake is made of, and those of a body, which it has none of.
+bool is_of_handshake(std::string_view name) noexcept {
+    constexpr std::string_view own = "sec-websocket-";
+    if (http::equals_ignoring_case(name.substr(0, own.size()), own)) return true;
+    for (const std::string_view other :
+         {"connection", "upgrade", "content-length", "transfer-encoding"}) {
+        if (http::equals_ignoring_case(name, other)) return true;
+    }
+    return false;
+}
+
 class dialed;
 
 struct dialed_owner : wire::detail::opening_base {
@@ -62,6 +73,13 @@ public:
     const wire::url& url() const noexcept { return url_; }
 
     void open() {
+        for (const auto& [name, value] : options_.headers) {
+            if (is_of_handshake(name))
+                return fail({errc::bad_argument,
+                             "dial_options::headers: " + name +
+                                 " is the handshake's own field; `protocols` and `deflate` say "
+                                 "what is offered"});
+        }
         auto to = wire::detail::route_to(url_, options_);
         if (!to) return fail(to.error());
         opener_ = std::make_unique<wire::detail::opener>(*this, *owner_, options_, options_,

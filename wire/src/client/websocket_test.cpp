@@ -191,6 +191,22 @@ TEST(ws_blocking_client, a_host_of_the_caller_replaces_the_urls) {
     options.headers = {{"host", "virtual"}};
     EXPECT_EQ(blocking_client::connect(raw.url("/", "ws"), options).code(), errc::closed_early);
 }
+TEST(ws_blocking_client, fields_of_the_handshake_are_its_own) {
+    served s(echo());
+    for (const char* name :
+         {"Sec-WebSocket-Key", "sec-websocket-version", "Sec-WebSocket-Protocol",
+          "Sec-WebSocket-Extensions", "Sec-WebSocket-Other", "UPGRADE", "Connection",
+          "Content-Length", "transfer-encoding"}) {
+        dial_options options;
+        options.headers = {{"X-Fine", "1"}, {name, "13"}};
+        const auto c = blocking_client::connect(url(s), options);
+        EXPECT_EQ(c.code(), errc::bad_argument) << name;
+        EXPECT_NE(c.error().message.find(name), std::string::npos) << c.error().message;
+    }
+    dial_options options;
+    options.headers = {{"Sec-WebSocke", "1"}, {"Upgrade-Insecure-Requests", "1"}};
+    EXPECT_TRUE(blocking_client::connect(url(s), options));
+}
 TEST(ws_blocking_client, masks_every_frame_differently) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
