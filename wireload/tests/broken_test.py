@@ -9,7 +9,22 @@ import socket
 import time
 import unittest
 
-from servers import MOST_MEMORY, Server, http, http_replies, load, reply, serving, wireload
+from servers import (
+    CLOSE,
+    MOST_MEMORY,
+    TEXT,
+    Server,
+    frame,
+    http,
+    http_replies,
+    load,
+    read_frame,
+    read_request,
+    reply,
+    serving,
+    shake_hands,
+    wireload,
+)
 
 
 class BrokenServers(unittest.TestCase):
@@ -53,6 +68,38 @@ class BrokenServers(unittest.TestCase):
             # second.
             self.assertLessEqual(server.connections, 4 * 8)
         self.assertEqual(run.code, 2)
+
+    def test_a_failure_right_behind_a_reply_has_its_pause_too(self) -> None:
+        """10 ms, though the reply alone would have sent the next request at once."""
+        for scheme in ("http", "ws"):
+            for options in (("-n", "8"), ("--rate", "500", "-d", "200ms")):
+                with self.subTest(scheme=scheme, options=options):
+                    self.assertGreaterEqual(min(self.pauses(scheme, *options)), 0.01)
+
+    def pauses(self, scheme: str, *options: str) -> list[float]:
+        """How long each new connection came after the reply, and what fails behind it, to the one
+        before.
+        """
+        begun: list[float] = []
+        answered: list[float] = []
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            begun.append(time.monotonic())
+            if scheme == "ws":
+                shake_hands(connection)
+                _, message = read_frame(connection) or (0, b"")
+                both = frame(TEXT, message) + frame(CLOSE, b"\x03\xe8")
+            else:
+                read_request(connection, bytearray())
+                both = reply() + b"more"
+            answered.append(time.monotonic())
+            connection.sendall(both)
+            connection.recv(1)  # until it is closed
+
+        with serving(handle) as server:
+            run = load(server, *options, "-c", "1", scheme=scheme)
+        self.assertGreater(run.document["requests"]["ok"], 1)
+        return [again - before for before, again in zip(answered, begun[1:], strict=False)]
 
     def test_gives_up_when_nothing_works_any_more(self) -> None:
         def few(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:

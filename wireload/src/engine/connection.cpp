@@ -36,6 +36,7 @@ connection::connection(connection_host& host, std::uint32_t number, nanos* times
     : host_(host), times_(times != nullptr ? times : &time_), number_(number) {}
 
 void connection::open() {
+    pausing_ = false;
     since_ = clock_now();
     phase_ = phase::connecting;
     host_.meter().connecting();
@@ -66,7 +67,7 @@ void connection::open() {
 
 void connection::begin_load(std::uint64_t quota) {
     quota_ = quota;
-    finished_ = in_line_ = false;
+    finished_ = in_line_ = pausing_ = false;
     const bool reachable =
         phase_ == phase::open || host_.may_reconnect() || !host_.the_plan().asked.keep_alive;
     if (reachable) {
@@ -85,7 +86,8 @@ void connection::finish() {
 
 void connection::serve_due() {
     due_ = false;
-    if (!host_.loading()) return;
+    // It may have become due by a reply right before it failed.
+    if (!host_.loading() || pausing_) return;
     if (host_.gate() != nullptr) {
         serve_open_loop();
         return;
@@ -111,6 +113,7 @@ void connection::serve_due() {
 }
 
 void connection::serve_retry() {
+    pausing_ = false;
     since_ = host_.iteration_time();
     if (phase_ == phase::idle && !finished_) become_due();
 }
@@ -340,6 +343,7 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
     const bool waited = kind == error_kind::read_timeout || kind == error_kind::connect_timeout;
     failures_ = static_cast<std::uint8_t>(std::min(200, failures_ + (waited ? timeout_weight : 1)));
     if (!was_broken && failures_ >= broken_after) host_.broke();
+    pausing_ = true;
     host_.retry_later(*this, std::min(longest_delay, first_delay << std::min(failures_ - 1, 10)));
 }
 

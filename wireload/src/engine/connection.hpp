@@ -144,7 +144,8 @@ private:
     phase phase_ = phase::idle;
     std::uint8_t failures_ = 0;  // in a row
     bool due_ = false;
-    bool in_line_ = false;
+    bool in_line_ : 1 = false;
+    bool pausing_ : 1 = false;  // after a failure, until serve_retry()
     bool finished_ : 1 = true;
     // A request may be begun that is not yet: it waits for the connection.
     bool owed_ : 1 = false;

@@ -14,7 +14,7 @@ bool connection::is_scheduled_in_window(std::uint64_t counter) {
 }
 
 bool connection::can_take_request() const {
-    if (!host_.the_plan().asked.keep_alive) return phase_ == phase::idle;
+    if (!host_.the_plan().asked.keep_alive) return phase_ == phase::idle && !pausing_;
     return phase_ == phase::open && offset_ == 0 && unsent() == 0 &&
            flying_ < host_.in_flight_limit() && times_[(sent_ + 1) & ring_mask()] == 0;
 }
