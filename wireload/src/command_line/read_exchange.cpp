@@ -162,7 +162,8 @@ void read_content_checks(const given_options& given, options& out) {
         refuse("--expect-sha256 '': give 64 hexadecimal digits, as sha256sum prints them");
     out.expect.sha256 = given.raw.expect_sha256;
     out.expect.match = given.raw.expect_match;
-    out.expect.json = given.raw.expect_json;
+    for (const std::string& text : given.raw.expect_json)
+        out.expect.json.push_back(json_expectation::parse(text));
     out.expect.headers = given.raw.expect_header;
     // A message that is described need not be an echo.
     if (out.websocket && out.expect.of_content() && !given.has("--check"))

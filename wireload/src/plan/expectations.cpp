@@ -24,4 +24,10 @@ std::optional<status_set> status_set::parse(std::string_view text) {
     }
 }
 
+json_expectation json_expectation::parse(std::string_view text) {
+    const std::size_t equals = text.find('=');
+    if (equals == std::string_view::npos) return {std::string(text), std::nullopt};
+    return {std::string(text.substr(0, equals)), std::string(text.substr(equals + 1))};
+}
+
 }  // namespace wireload

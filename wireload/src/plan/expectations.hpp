@@ -24,6 +24,17 @@ private:
     std::string text_;
 };
 
+// A place in a JSON text, and what is to stand there.
+struct json_expectation {
+    // "path" or "path=value"; the first '=' divides them.
+    static json_expectation parse(std::string_view text);
+    std::string text() const { return value ? path + '=' + *value : path; }
+    bool operator==(const json_expectation&) const = default;
+
+    std::string path;
+    std::optional<std::string> value;  // JSON, or else a string; none: whatever it is
+};
+
 // Each field is a check that a reply has to pass; those that are empty are not made.
 struct expectations {
     status_set status = *status_set::parse("2xx");
@@ -32,7 +43,7 @@ struct expectations {
     std::optional<std::uint64_t> length;  // of the body, in bytes
     std::string sha256;                   // of the body, in hexadecimal
     std::vector<std::string> match;  // regular expressions (RE2) that match somewhere in the body
-    std::vector<std::string> json;   // "path" or "path=value"
+    std::vector<json_expectation> json;
 
     // Whether there are checks that apply to a WebSocket message as well.
     bool of_content() const { return length || !sha256.empty() || !match.empty() || !json.empty(); }

@@ -115,19 +115,17 @@ std::string reply_checks::compile_match() {
 }
 
 std::string reply_checks::compile_json() {
-    for (const std::string& text : asked_.json) {
-        const std::size_t equals = text.find('=');
-        const auto path = json_path::parse(trimmed(std::string_view(text).substr(0, equals)));
+    for (const json_expectation& asked : asked_.json) {
+        const auto path = json_path::parse(trimmed(asked.path));
         if (!path)
             return fmt::format(
                 "--expect-json '{}': write path=value, as in 'items[0].id=7' or '/items/0/id=7'",
-                text);
+                asked.text());
         json_check check{.path = *path, .value = {}};
-        if (equals != std::string::npos) {
-            const std::string value = text.substr(equals + 1);
+        if (asked.value) {
             // What is not JSON by itself is a string: name=bob needs no quotes.
-            check.value = std::make_shared<const json>(json::accept(value) ? json::parse(value)
-                                                                           : json(value));
+            check.value = std::make_shared<const json>(
+                json::accept(*asked.value) ? json::parse(*asked.value) : json(*asked.value));
         }
         json_.push_back(std::move(check));
     }
@@ -226,7 +224,7 @@ std::string reply_checks::expected(const failure& f, template_values of_request)
         return fmt::format("a match of {} (--expect-match)", printable(asked_.match[f.index], 256));
     case kind::json: break;
     }
-    return fmt::format("JSON with {} (--expect-json)", printable(asked_.json[f.index], 256));
+    return fmt::format("JSON with {} (--expect-json)", printable(asked_.json[f.index].text(), 256));
 }
 
 }  // namespace wireload

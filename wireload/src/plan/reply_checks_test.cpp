@@ -137,7 +137,7 @@ TEST(ReplyChecks, WhatIsKeptOfABodyIsBounded) {
     EXPECT_FALSE(checks.finish(p, 200));
     // JSON cannot be judged by its beginning.
     e = {};
-    e.json = {"a"};
+    e.json = {{"a", {}}};
     const std::string big = R"({"a":")" + std::string(reply_checks::most_kept, 'x') + R"("})";
     EXPECT_EQ(verdict(made(e), R"({"a":1})"), std::nullopt);
     EXPECT_EQ(made(e).message(big)->what, kind::json);
@@ -152,7 +152,8 @@ TEST(ReplyChecks, HostileTextTakesLinearTime) {
 
 TEST(ReplyChecks, Json) {
     expectations e;
-    e.json = {"user.name=bob", "items[0].id=7", "ok=true", "n=\"3\"", "there"};
+    e.json = {
+        {"user.name", "bob"}, {"items[0].id", "7"}, {"ok", "true"}, {"n", "\"3\""}, {"there", {}}};
     EXPECT_EQ(
         verdict(made(e),
                 R"({"user":{"name":"bob"},"items":[{"id":7.0}],"ok":true,"n":"3","there":null})"),
@@ -163,6 +164,14 @@ TEST(ReplyChecks, Json) {
           R"({"user":{"name":"bob"},"items":[{"id":7}],"ok":true,"n":"3"})", "hello", ""}) {
         EXPECT_EQ(verdict(made(e), wrong), kind::json) << wrong;
     }
+}
+
+TEST(ReplyChecks, JsonOfNamesWithAnEqualsSign) {
+    expectations e;
+    e.json = {{"a=b", "\"c=d\""}, {"/e=/0", {}}};
+    EXPECT_EQ(verdict(made(e), R"({"a=b":"c=d","e=":[1]})"), std::nullopt);
+    EXPECT_EQ(verdict(made(e), R"({"a":"b=c","e=":[1]})"), kind::json);
+    EXPECT_EQ(json_expectation::parse("a=b=c"), (json_expectation{"a", "b=c"}));
 }
 
 TEST(ReplyChecks, Headers) {
@@ -193,7 +202,7 @@ TEST(ReplyChecks, SaysWhatIsWrongWithACheck) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring,
                         sha256::available() ? "64 hexadecimal digits" : "OpenSSL", problem(e));
     e = {};
-    e.json = {"a..b=1"};
+    e.json = {{"a..b", "1"}};
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "path=value", problem(e));
     e = {};
     e.headers = {"not a name: x"};

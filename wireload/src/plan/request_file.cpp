@@ -157,12 +157,13 @@ private:
         if (expect.contains("match")) out.match = texts(expect["match"], ".expect.match");
         if (expect.contains("json")) {
             const ordered_json& fields = expect["json"];
+            out.json.clear();
             if (!fields.is_object()) {
-                out.json = texts(fields, ".expect.json");
+                for (const std::string& one : texts(fields, ".expect.json"))
+                    out.json.push_back(json_expectation::parse(one));
             } else {
-                out.json.clear();
                 for (const auto& [path, value] : fields.items())
-                    out.json.push_back(fmt::format("{}={}", path, value.dump()));
+                    out.json.push_back({path, value.dump()});
             }
         }
     }

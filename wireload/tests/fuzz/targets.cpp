@@ -107,7 +107,7 @@ const reply_checks& every_check() {
         expectations asked;
         asked.headers = {"Content-Type: text/*"};
         asked.match = {"(a|b)*c?[^x]$"};
-        asked.json = {"a.b[1]=7", "/c/0"};
+        asked.json = {{"a.b[1]", "7"}, {"/c/0", {}}};
         return std::get<reply_checks>(reply_checks::compile(asked));
     }();
     return checks;
