@@ -191,6 +191,8 @@ TEST(Options, WhatSaysSomethingOfRequestsIsRefusedWhereNoneAreSent) {
     }
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "has no meaning with --idle",
                         refusal({"--idle", "--binary", "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--print has no meaning with --idle",
+                        refusal({"--idle", "--print", "request", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "has no meaning with --idle",
                         refusal({"--idle", "--expect-length", "3", "ws://h/"}));
     // The handshake has fields.

@@ -143,7 +143,8 @@ void refuse_beside_idle(const given_options& given, const options& out) {
                              "--expect-sha256",
                              "--expect-match",
                              "--expect-json",
-                             "--correct-omission"}) {
+                             "--correct-omission",
+                             "--print"}) {
         if (given.has(name))
             refuse(
                 "{} has no meaning with --idle, which sends nothing; how long is said by "
