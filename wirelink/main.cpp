@@ -206,9 +206,17 @@ int main(int argc, char** argv) {
     };
     each_way.delay = milliseconds(rtt_ms / 2);
     each_way.jitter = milliseconds(jitter_ms);
-    each_way.rate_bits_per_second = static_cast<std::uint64_t>(rate_mbit * 1e6);
+    each_way.rate_bits_per_second = static_cast<std::uint64_t>(std::llround(rate_mbit * 1e6));
     each_way.loss = loss_percent / 100;
     each_way.reorder = reorder_percent / 100;
+    // Less than a byte a second would be taken for none, which means no limit; by netem, too.
+    if (rate_mbit > 0 && each_way.rate_bits_per_second < 8) {
+        fmt::print(stderr,
+                   "wirelink: --rate-mbit: expected 0, for no limit, or at least 8e-6 (a byte a "
+                   "second), got {}\n",
+                   rate_mbit);
+        return exit_usage;
+    }
     if (each_way.jitter > each_way.delay) {
         fmt::print(stderr,
                    "wirelink: --jitter-ms: expected at most half of --rtt-ms ({} ms), got {} ms\n",
@@ -220,6 +228,11 @@ int main(int argc, char** argv) {
         fmt::print(stderr,
                    "wirelink: --reorder-percent: a packet overtakes others by skipping the delay; "
                    "give a --rtt-ms above 0\n");
+        return exit_usage;
+    }
+    // Most often a shell's variable that is not set: it must not pass for no record.
+    if (app.count("--record") > 0 && record.path.empty()) {
+        fmt::print(stderr, "wirelink: --record '': give a file, or leave it out\n");
         return exit_usage;
     }
     if (emulator == "netem" && !record.path.empty()) {

@@ -134,6 +134,17 @@ def test_netem_is_not_asked_for_a_record(wirelink: Path, tmp_path: Path) -> None
     assert not record.exists()
 
 
+def test_a_record_has_a_name(wirelink: Path) -> None:
+    said = refusal(wirelink, "--rtt-ms=54", "--record", "")
+    assert said == "wirelink: --record '': give a file, or leave it out\n"
+
+
+@pytest.mark.parametrize("rate", ["1e-7", "7e-6", "1e-300"])
+def test_a_rate_that_rounds_to_none_is_not_taken_for_no_limit(wirelink: Path, rate: str) -> None:
+    said = refusal(wirelink, "--rtt-ms=54", f"--rate-mbit={rate}")
+    assert said.startswith("wirelink: --rate-mbit: expected 0, for no limit, or at least 8e-6 ")
+
+
 def test_without_a_delay_nothing_is_reordered(wirelink: Path) -> None:
     said = refusal(wirelink, "--rtt-ms=0", "--reorder-percent=5")
     assert said.startswith("wirelink: --reorder-percent: ")
