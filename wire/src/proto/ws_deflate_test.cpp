@@ -403,6 +403,27 @@ TEST_F(ws_deflate, both_roles_through_every_agreement) {
         }
     }
 }
+// Peers whose zlib makes a window of 9 bits of 8 agree to 8: it reaches back 250 bytes at most, so
+// that they keep to it.
+TEST_F(ws_deflate, messages_within_a_window_of_8_bits_are_inflated) {
+    limits l;
+    deflate_pool pool;
+    const deflate_agreement::direction nine{9, true};
+    const deflate_agreement::direction eight{8, true};
+    std::string pattern;
+    for (unsigned i = 0, x = 1; i < 200; ++i)
+        pattern += static_cast<char>('0' + ((x = x * 1664525 + 1013904223) >> 24) % 64);
+    permessage_deflate from(role::client, {nine, nine}, {.min_bytes = 1}, pool, l);
+    receiver to(role::server, l, {.server = eight, .client = eight});
+    std::size_t first = 0;
+    for (int i = 0; i < 20; ++i) {
+        buffer out;
+        from.append_message(out, opcode::text, pattern, key);
+        if (i == 0) first = out.size();
+        EXPECT_EQ(to.feed(out.view()), "text " + pattern + ";");
+        EXPECT_EQ(out.size() < first / 2, i > 0);  // it refers to the message before
+    }
+}
 TEST_F(ws_deflate, what_does_not_shrink_goes_as_it_is) {
     limits l;
     deflate_pool pool;
