@@ -29,7 +29,15 @@ from wirebench.conformance import (
     scores,
 )
 from wirebench.conformance.contestant import probed_workloads, read_results, write_results
-from wirebench.frames import BINARY, RSV1, encode_frame, switching_protocols
+from wirebench.frames import (
+    BINARY,
+    CONTINUATION,
+    PONG,
+    RSV1,
+    TEXT,
+    encode_frame,
+    switching_protocols,
+)
 from wirebench.process.ports import HOST
 from wirebench.report.standards import standards
 from wirebench.store.records import VerifyRecord
@@ -495,18 +503,52 @@ def deflating(agreed: str, bits: int) -> Reply:
     data = compressor.compress(once + b" " * 300 + once) + compressor.flush(zlib.Z_SYNC_FLUSH)
     data = data.removesuffix(b"\x00\x00\xff\xff")
     echo = encode_frame(BINARY, data, reserved=RSV1, mask=False)
+    return saying(echo, f"Sec-WebSocket-Extensions: {agreed}")
+
+
+def saying(frames: bytes, *fields: str) -> Reply:
+    """A server that opens every WebSocket, with these fields in its 101, and says the same to
+    whatever comes.
+    """
 
     def reply(received: bytes) -> bytes:
         if not received.startswith(b"GET"):
-            return echo
+            return frames
         key = next(
             line[19:]
             for line in received.decode().splitlines()
             if line.startswith("Sec-WebSocket-Key: ")
         )
-        return switching_protocols(key, f"Sec-WebSocket-Extensions: {agreed}")
+        return switching_protocols(key, *fields)
 
     return reply
+
+
+def test_a_pong_may_come_before_between_or_behind_the_frames_of_an_echo() -> None:
+    first, last, echo, pong, other = (
+        encode_frame(opcode, text, fin=fin, mask=False)
+        for opcode, text, fin in (
+            (BINARY, b"a", False),
+            (CONTINUATION, b"b", True),
+            (BINARY, b"ab", True),
+            (PONG, b"p", True),
+            (PONG, b"q", True),
+        )
+    )
+    for right in (pong + echo, echo + pong, pong + first + last, first + pong + last):
+        assert outcome("fragments_with_ping", saying(right)).outcome == "passed"
+    for wrong in (echo, pong, echo + other, pong + pong + echo, first + pong + echo):
+        assert outcome("fragments_with_ping", saying(wrong)).outcome == "failed"
+    text = zlib.compressobj(wbits=-15)
+    packed = text.compress(b"hello hello hello hello") + text.flush(zlib.Z_SYNC_FLUSH)
+    packed = packed.removesuffix(b"\x00\x00\xff\xff")
+    first = encode_frame(TEXT, packed[:2], fin=False, reserved=RSV1, mask=False)
+    last = encode_frame(CONTINUATION, packed[2:], mask=False)
+    agreed = "Sec-WebSocket-Extensions: permessage-deflate"
+    for right in (pong + first + last, first + pong + last, first + last + pong):
+        assert outcome("compressed_fragments", saying(right, agreed)).outcome == "passed"
+    late = outcome("compressed_fragments", saying(first + last + other, agreed))
+    assert late.outcome == "failed"
 
 
 def test_a_window_larger_than_agreed_is_seen() -> None:

@@ -53,6 +53,8 @@ class WebSocket:
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
+        self._opcode = -1  # of the message that has begun
+        self._parts: list[bytes] = []
 
     def send(self, opcode: int, payload: bytes, *, fin: bool = True) -> None:
         self.connection.send(encode_frame(opcode, payload, fin=fin))
@@ -88,24 +90,28 @@ class WebSocket:
         )
 
     def read_message(self) -> Frame:
-        """The next whole message, or a close or pong frame; pings are answered."""
-        opcode, parts = -1, []
+        """The next whole message, or a close or pong frame, which may come between the frames of a
+        message; pings are answered.
+        """
         while True:
             frame = self.read_frame()
+            inside = self._opcode >= 0
             if frame.opcode == PING:
                 self.send(PONG, frame.payload)
             elif frame.opcode in (CLOSE, PONG):
                 return frame
-            elif (frame.opcode == CONTINUATION) == (opcode < 0):
+            elif (frame.opcode == CONTINUATION) != inside:
                 raise PeerError(
-                    f"a {_NAMES[frame.opcode]} frame {'outside' if opcode < 0 else 'inside'} "
+                    f"a {_NAMES[frame.opcode]} frame {'inside' if inside else 'outside'} "
                     "a fragmented message"
                 )
             else:
-                opcode = frame.opcode if opcode < 0 else opcode
-                parts.append(frame.payload)
+                self._opcode = self._opcode if inside else frame.opcode
+                self._parts.append(frame.payload)
                 if frame.fin:
-                    return Frame(opcode=opcode, payload=b"".join(parts))
+                    whole = Frame(opcode=self._opcode, payload=b"".join(self._parts))
+                    self._opcode, self._parts = -1, []
+                    return whole
 
 
 @contextmanager
