@@ -31,6 +31,7 @@ from wirebench.conformance import (
 from wirebench.conformance.contestant import probed_workloads, read_results, write_results
 from wirebench.frames import (
     BINARY,
+    CLOSE,
     CONTINUATION,
     PONG,
     RSV1,
@@ -48,8 +49,12 @@ GOOD = b"HTTP/1.1 200 OK\r\nDate: Sat, 31 Jan 2026 12:00:00 GMT\r\nContent-Lengt
 BAD = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
+Ends = bool | Callable[[bytes], bool]
+"""Whether the server closes the connection after its reply to some bytes."""
+
+
 @contextmanager
-def server(reply: Reply, *, closes: bool) -> Iterator[Target]:
+def server(reply: Reply, *, closes: Ends) -> Iterator[Target]:
     """Answers each chunk of bytes that comes, then closes if it is one that does."""
     with socket.create_server((HOST, 0)) as listener:
         listener.settimeout(0.1)
@@ -67,7 +72,7 @@ def server(reply: Reply, *, closes: bool) -> Iterator[Target]:
                         while data := connection.recv(65_536):
                             if said := reply(data):
                                 connection.sendall(said)
-                            if closes:
+                            if closes(data) if callable(closes) else closes:
                                 break
                     except OSError:
                         pass
@@ -86,7 +91,7 @@ def probe(id_: str) -> Probe:
     return next(one for one in probes_for(target, PARTS) if one.id == id_)
 
 
-def outcome(id_: str, reply: Reply, *, closes: bool = False) -> ProbeResult:
+def outcome(id_: str, reply: Reply, *, closes: Ends = False) -> ProbeResult:
     with server(reply, closes=closes) as target:
         (result,) = run_probes(target, [probe(id_)])
     return result
@@ -191,7 +196,22 @@ def test_head_must_have_no_body() -> None:
     assert outcome("head", lambda _: GOOD).outcome == "failed"
 
 
-@pytest.mark.parametrize("what", ["host", "length", "version", "target", "field"])
+HEAD_REFUSALS = (
+    "host",
+    "length",
+    "version",
+    "target",
+    "field",
+    "missing",
+    "encoding",
+    "secured",
+    "host_invalid",
+    "coding",
+    "expectation",
+)
+
+
+@pytest.mark.parametrize("what", HEAD_REFUSALS)
 def test_a_refusal_of_head_must_have_no_body(what: str) -> None:
     with_body = BAD.replace(b"Length: 0", b"Length: 2") + b"no"
     assert outcome(f"head_refused_{what}", lambda _: BAD, closes=True).outcome == "passed"
@@ -258,6 +278,39 @@ def test_requests_cut_anywhere_are_whole() -> None:
 
     assert outcome("cut_anywhere", reply).outcome == "passed"
     assert outcome("cut_anywhere", lambda _: BAD, closes=True).outcome == "failed"
+
+
+def gathering(end: bytes, said: bytes) -> Reply:
+    """Says it once these bytes have come, in however many pieces."""
+    held = bytearray()
+
+    def reply(data: bytes) -> bytes:
+        held.extend(data)
+        if not held.endswith(end):
+            return b""
+        held.clear()
+        return said
+
+    return reply
+
+
+def test_requests_may_come_byte_by_byte() -> None:
+    assert outcome("bytewise", gathering(b"\r\n\r\n", GOOD)).outcome == "passed"
+    assert outcome("bytewise", gathering(b"\r\n\r\n", BAD)).outcome == "failed"
+
+
+def test_a_large_body_in_chunks_gets_a_response() -> None:
+    end = b"\r\n0\r\n\r\n"
+    assert outcome("large_chunks_refused", gathering(end, BAD)).outcome == "passed"
+    assert outcome("large_chunks_refused", lambda _: b"").outcome == "failed"
+
+
+def test_a_refusal_instead_of_the_body_says_what_becomes_of_the_connection() -> None:
+    assert outcome("refused_before_body", lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome("refused_before_body", lambda _: GOOD).outcome == "passed"
+    goes_on = b"HTTP/1.1 100 Continue\r\n\r\n"
+    assert outcome("refused_before_body", lambda _: goes_on).outcome == "passed"
+    assert outcome("refused_before_body", lambda _: GOOD, closes=True).outcome == "failed"
 
 
 def test_dates_have_one_format() -> None:
@@ -349,6 +402,8 @@ def test_responses_to_half_closed_connections_are_whole() -> None:
     assert outcome("half_closed_in_head", lambda _: GOOD, closes=True).outcome == "failed"
     assert outcome("half_closed_in_head", lambda _: BAD, closes=True).outcome == "passed"
     assert outcome("half_closed_in_body", lambda _: GOOD * 2, closes=True).outcome == "failed"
+    assert outcome("half_closed_in_chunk", lambda _: BAD, closes=True).outcome == "passed"
+    assert outcome("half_closed_in_chunk", lambda _: GOOD * 2, closes=True).outcome == "failed"
 
 
 @pytest.mark.parametrize(
@@ -494,13 +549,15 @@ def test_a_wrong_address_is_said(url: str, capsys: pytest.CaptureFixture[str]) -
     assert "expected http://HOST:PORT/PATH" in capsys.readouterr().err
 
 
-def deflating(agreed: str, bits: int) -> Reply:
+ONCE = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
+
+
+def deflating(agreed: str, bits: int, text: bytes = ONCE + b" " * 300 + ONCE) -> Reply:
     """A server that agrees to one window, and sends one message, which repeats itself, compressed
     with another.
     """
-    once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
     compressor = zlib.compressobj(wbits=-bits)
-    data = compressor.compress(once + b" " * 300 + once) + compressor.flush(zlib.Z_SYNC_FLUSH)
+    data = compressor.compress(text) + compressor.flush(zlib.Z_SYNC_FLUSH)
     data = data.removesuffix(b"\x00\x00\xff\xff")
     echo = encode_frame(BINARY, data, reserved=RSV1, mask=False)
     return saying(echo, f"Sec-WebSocket-Extensions: {agreed}")
@@ -567,3 +624,90 @@ def test_a_server_that_takes_every_offer_fails() -> None:
         "offer_client_window_16",
     ):
         assert outcome(offer, deflating("permessage-deflate", 15)).outcome == "failed"
+
+
+HI = encode_frame(TEXT, b"hi", mask=False)
+
+
+def test_a_101_has_its_fields_and_no_others() -> None:
+    def other(data: bytes) -> bytes:
+        return saying(HI)(data).replace(b"Upgrade: websocket", b"Upgrade: other")
+
+    assert outcome("handshake_fields", saying(HI)).outcome == "passed"
+    assert outcome("handshake_fields", other).outcome == "failed"
+    assert outcome("handshake_no_length", saying(HI)).outcome == "passed"
+    assert outcome("handshake_no_length", saying(HI, "Content-Length: 0")).outcome == "failed"
+    offers = "handshake_protocols_in_lines"
+    assert outcome(offers, saying(HI)).outcome == "passed"
+    assert outcome(offers, saying(HI, "Sec-WebSocket-Protocol: x-two")).outcome == "passed"
+    assert outcome(offers, saying(HI, "Sec-WebSocket-Protocol: x-one, x-two")).outcome == "failed"
+
+
+def test_a_handshake_has_several_right_forms() -> None:
+    def only_paths(data: bytes) -> bytes:
+        return BAD if data.startswith(b"GET http:") else saying(HI)(data)
+
+    def without_spaces(data: bytes) -> bytes:
+        return BAD if b"\t" in data and data.startswith(b"GET") else saying(HI)(data)
+
+    def after_a_request(data: bytes) -> bytes:
+        return GOOD if data.startswith(b"GET") and b"Upgrade" not in data else saying(HI)(data)
+
+    held = bytearray()
+
+    def in_pieces(data: bytes) -> bytes:
+        if not held.endswith(b"\r\n\r\n"):
+            held.extend(data)
+            return saying(HI)(bytes(held)) if held.endswith(b"\r\n\r\n") else b""
+        return HI
+
+    assert outcome("handshake_absolute_form", saying(HI)).outcome == "passed"
+    assert outcome("handshake_absolute_form", only_paths).outcome == "failed"
+    assert outcome("handshake_spaces", saying(HI)).outcome == "passed"
+    assert outcome("handshake_spaces", without_spaces).outcome == "failed"
+    assert outcome("handshake_behind_request", after_a_request).outcome == "passed"
+    assert outcome("handshake_behind_request", lambda _: BAD).outcome == "failed"
+    assert outcome("handshake_in_pieces", in_pieces).outcome == "passed"
+    assert outcome("handshake_in_pieces", lambda _: BAD, closes=True).outcome == "failed"
+
+
+def test_pings_between_fragments_are_answered() -> None:
+    echo = encode_frame(TEXT, b"0" * 21, mask=False)
+    early, last = (encode_frame(PONG, bytes([n]), mask=False) for n in (1, 20))
+    for right in (early + last + echo, echo + last, early + echo + last):
+        assert outcome("pings_between", saying(right)).outcome == "passed"
+    for wrong in (echo + early, last + echo[:-1] + b"1", HI):
+        assert outcome("pings_between", saying(wrong)).outcome == "failed"
+
+
+def test_nothing_follows_a_close_frame() -> None:
+    def closes(data: bytes) -> bool:
+        return not data.startswith(b"GET")
+
+    close = encode_frame(CLOSE, b"\x03\xe8", mask=False)
+    probe_id = "close_behind_messages"
+    assert outcome(probe_id, saying(HI * 3 + close), closes=closes).outcome == "passed"
+    assert outcome(probe_id, saying(close + HI), closes=closes).outcome == "failed"
+    assert outcome("half_closed", saying(HI), closes=closes).outcome == "passed"
+    assert outcome("half_closed", saying(HI + close), closes=closes).outcome == "passed"
+    assert outcome("half_closed", saying(HI * 2 + b"\x81\x01x"), closes=closes).outcome == "failed"
+
+
+def test_an_unmasked_frame_ends_the_connection_later_too() -> None:
+    ends = [False]
+
+    def reply(data: bytes) -> bytes:
+        ends[0] = not data.startswith(b"GET") and data[1] & 0x80 == 0
+        return b"" if ends[0] else saying(HI)(data)
+
+    assert outcome("unmasked_later", reply, closes=lambda _: ends[0]).outcome == "passed"
+    assert outcome("unmasked_later", saying(HI)).outcome == "failed"
+
+
+def test_a_window_of_8_bits_is_kept_or_declined() -> None:
+    agreed = "permessage-deflate; server_max_window_bits="
+    text = ONCE[:280] * 4
+    assert outcome("server_window_8", deflating(f"{agreed}8", 9, text)).outcome == "passed"
+    assert outcome("server_window_8", deflating(f"{agreed}8", 10, text)).outcome == "failed"
+    assert outcome("server_window_8", deflating(f"{agreed}9", 9, text)).outcome == "failed"
+    assert outcome("server_window_8", saying(HI)).outcome == "not_applicable"

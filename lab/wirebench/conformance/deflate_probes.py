@@ -26,6 +26,7 @@ NAME = "permessage-deflate"
 TAIL = b"\x00\x00\xff\xff"  # RFC 7692 section 7.2.1
 LARGEST_MESSAGE = 16 * 1024 * 1024
 INFLATED_AT_ONCE = 64
+REPEATED_AFTER_280 = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(280)) * 4
 
 Parameters = Mapping[str, str | None]
 _probe = partial(probe, "deflate")
@@ -44,10 +45,10 @@ class Deflated:
         self.websocket = websocket
         self.agreed = agreed
         bits = int(agreed.get("client_max_window_bits") or 15)
-        # zlib cannot make windows of 8 bits without a header; 9 serves no peer that keeps only 256
-        # bytes.
-        self._compressor = zlib.compressobj(wbits=-max(bits, 9))
-        self._server_bits = max(int(agreed.get("server_max_window_bits") or 15), 9)
+        # zlib makes no windows of 8 bits without a header; in one of 9 it looks back 250 bytes.
+        self._client_bits = max(bits, 9)
+        self._compressor = zlib.compressobj(wbits=-self._client_bits)
+        self._server_bits = int(agreed.get("server_max_window_bits") or 15)
         self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
         self._opcode = -1  # of the message that has begun
         self._marked = False
@@ -65,7 +66,7 @@ class Deflated:
 
     def compressed(self, payload: bytes) -> bytes:
         if "client_no_context_takeover" in self.agreed:
-            self._compressor = zlib.compressobj(wbits=-15)
+            self._compressor = zlib.compressobj(wbits=-self._client_bits)
         data = self._compressor.compress(payload) + self._compressor.flush(zlib.Z_SYNC_FLUSH)
         return data.removesuffix(TAIL)
 
@@ -259,6 +260,13 @@ def _negotiation() -> Iterator[Probe]:
         once = bytes(zlib.crc32(i.to_bytes(2)) % 256 for i in range(2_000))
         return connection.echo(BINARY, once + b" " * 300 + once)
 
+    def window_8(connection: Deflated) -> str:
+        if connection.agreed.get("server_max_window_bits") != "8":
+            raise Mismatch(
+                expected="server_max_window_bits=8", received=str(dict(connection.agreed))
+            )
+        return connection.echo(BINARY, REPEATED_AFTER_280)
+
     def client_window(connection: Deflated) -> str:
         bits = connection.agreed.get("client_max_window_bits", "10")
         if bits is None or not bits.isdigit() or not 8 <= int(bits) <= 10:
@@ -296,6 +304,14 @@ def _negotiation() -> Iterator[Probe]:
         f"{NAME}; server_max_window_bits=9, and a message that repeats itself after 2,300 bytes",
         "its echo, with no reference further back than 512 bytes, or the offer declined",
         _talking(window_kept, f"{NAME}; server_max_window_bits=9"),
+    )
+    yield _probe(
+        "server_window_8",
+        "7692 7.1.2.1 MUST",
+        f"{NAME}; server_max_window_bits=8, and a message that repeats itself after 280 bytes",
+        "server_max_window_bits=8, and its echo with no reference further back than 256 bytes; or"
+        " the offer declined",
+        _talking(window_8, f"{NAME}; server_max_window_bits=8"),
     )
     yield _probe(
         "client_max_window_bits",
@@ -418,6 +434,7 @@ def _messages() -> Iterator[Probe]:
         ("client_no_context_takeover", "client_no_context_takeover", "7.1.1.2"),
         ("server_no_context_takeover_kept", "server_no_context_takeover", "7.1.1.1"),
         ("client_window_offered", "client_max_window_bits", "7.1.2.2"),
+        ("client_window_8", "client_max_window_bits=8", "7.1.2.2"),
         ("windows_smallest", "server_max_window_bits=9; client_max_window_bits=9", "7.1.2"),
     ):
         yield _probe(

@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 
 from wirebench.conformance.asking import (
+    CLOSE_WITHIN_S,
     answered,
     connected,
     head,
@@ -25,6 +26,7 @@ from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError, Response, SilenceError, show
 
 LARGE_BODY_BYTES = 4 * 1024 * 1024
+HUGE = 10**12
 PAUSE_S = 0.001
 MISSING = "/no/such/resource"
 FIXDATE = re.compile(
@@ -60,6 +62,13 @@ def _pieces() -> Iterator[Probe]:
         "GET with chunks and a trailer field, one byte at a time, then a request",
         "two responses, or a refusal and the end",
         _bytewise,
+    )
+    yield _probe(
+        "bytewise",
+        "9112 2.2 MUST",
+        "two requests, one byte at a time",
+        "two responses",
+        _requests_bytewise,
     )
     yield _probe(
         "pipelined_bodies",
@@ -104,6 +113,16 @@ def _bytewise(target: Target) -> str:
         if following.status != 200:
             raise Mismatch(expected="200 to the second", received=following.describe())
     return "200; then 200"
+
+
+def _requests_bytewise(target: Target) -> str:
+    with connected(target) as connection:
+        for _ in range(2):
+            connection.send_in_pieces(plain(target))
+            response = connection.read_response()
+            if response.status != 200:
+                raise Mismatch(expected="200", received=response.describe())
+    return "twice 200"
 
 
 def _mixed(target: Target) -> str:
@@ -158,9 +177,23 @@ def _ends() -> Iterator[Probe]:
         _large_body,
     )
     yield _probe(
+        "large_chunks_refused",
+        "9112 9.6 MAY",
+        f"POST with {LARGE_BODY_BYTES} bytes in chunks, all sent before anything is read",
+        "a response, not a reset connection",
+        _large_chunks,
+    )
+    yield _probe(
+        "refused_before_body",
+        "9110 10.1.1 SHOULD",
+        f"POST with Expect: 100-continue and Content-Length: {HUGE}, and no body",
+        "100; or a final status that says Connection: close, or after which the body is read",
+        _refused_before_body,
+    )
+    yield _probe(
         "length_announced_huge",
         "9112 9.3 MUST",
-        "POST with Content-Length: 1000000000000, then a request as part of its body",
+        f"POST with Content-Length: {HUGE}, then a request as part of its body",
         "no response to a request inside the body: it is read, or the connection ends",
         _huge,
     )
@@ -192,9 +225,32 @@ def _large_body(target: Target) -> str:
         return refusal(connection, data).describe()
 
 
+def _large_chunks(target: Target) -> str:
+    chunk = b"10000\r\n" + bytes(0x10000) + b"\r\n"
+    data = head(target, "Transfer-Encoding: chunked", method="POST")
+    with connected(target) as connection:
+        chunks = chunk * (LARGE_BODY_BYTES // 0x10000)
+        return refusal(connection, data + chunks + b"0\r\n\r\n").describe()
+
+
+def _refused_before_body(target: Target) -> str:
+    lines = ("Expect: 100-continue", f"Content-Length: {HUGE}")
+    with connected(target) as connection:
+        response = refusal(connection, head(target, *lines, method="POST"))
+        options = (response.header("connection") or "").lower().replace(" ", "").split(",")
+        if response.status == 100 or "close" in options:
+            return f"{response.status}, Connection: {response.header('connection')}"
+        if connection.is_closed_by_peer(CLOSE_WITHIN_S):
+            raise Mismatch(
+                expected="Connection: close in the last response",
+                received=f"{response.describe()}, then the end",
+            )
+    return f"{response.describe()}; it stays open"
+
+
 def _huge(target: Target) -> str:
     with connected(target) as connection:
-        connection.send(head(target, "Content-Length: 1000000000000", method="POST") + b"x")
+        connection.send(head(target, f"Content-Length: {HUGE}", method="POST") + b"x")
         try:
             response = connection.read_response()
         except PeerError as error:

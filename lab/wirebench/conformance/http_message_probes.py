@@ -125,12 +125,12 @@ def _half_closed() -> Iterator[Probe]:
             "the responses whole, and the end",
             lambda t, count=count: _finished(t, count),  # type: ignore[misc]
         )
-    for name, what in (("half_closed_in_head", "a head"), ("half_closed_in_body", "a body")):
+    for what in ("head", "body", "chunk"):
         yield _probe(
-            name,
+            f"half_closed_in_{what}",
             "9112 8 MAY",
-            f"half of {what}, and the end of sending",
-            "a refusal or nothing" if what == "a head" else "at most one response",
+            f"half of a {what}, and the end of sending",
+            "a refusal or nothing" if what == "head" else "at most one response",
             lambda t, what=what: _cut_short(t, what),  # type: ignore[misc]
         )
 
@@ -149,10 +149,13 @@ def _finished(target: Target, count: int) -> str:
 
 def _cut_short(target: Target, what: str) -> str:
     with connected(target) as connection:
-        if what == "a head":
+        if what == "head":
             connection.send(head(target, "X: y")[:-4])
-        else:
+        elif what == "body":
             connection.send(head(target, "Content-Length: 10", method="POST") + b"hello")
+        else:
+            chunked = head(target, "Transfer-Encoding: chunked", method="POST")
+            connection.send(chunked + b"a\r\nhello")
         connection.finish_sending()
         try:
             response = connection.read_response()
@@ -160,7 +163,7 @@ def _cut_short(target: Target, what: str) -> str:
             if str(error).startswith("closed"):
                 return "the end of the connection"
             raise
-        if what == "a head" and response.status < 400:
+        if what == "head" and response.status < 400:
             raise Mismatch(expected="a refusal, or the end", received=response.describe())
         _nothing_more(connection)
     return f"{response.describe()}, then the end"

@@ -577,6 +577,12 @@ def _semantics() -> Iterator[Probe]:
         ("version", "of version HTTP/9.9", "{path} HTTP/9.9"),
         ("target", f"of {LONG_TARGET_BYTES} bytes", "/" + "a" * LONG_TARGET_BYTES + " HTTP/1.1"),
         ("field", f"with a field of {LONG_FIELD_BYTES} bytes", "{path} HTTP/1.1", "X: {long}"),
+        ("missing", "of a resource that is missing", "/no/such/resource HTTP/1.1"),
+        ("encoding", "of /%zz", "/%zz HTTP/1.1"),
+        ("secured", "of https://...", "https://{authority}{path} HTTP/1.1"),
+        ("host_invalid", "with a second Host", "{path} HTTP/1.1", "Host: a b/c"),
+        ("coding", "with an unknown coding", "{path} HTTP/1.1", "Transfer-Encoding: frob"),
+        ("expectation", "with Expect: a-miracle", "{path} HTTP/1.1", "Expect: a-miracle"),
     ):
         yield _probe(
             f"head_refused_{name}",
@@ -663,7 +669,7 @@ def _head(target: Target) -> str:
 def _head_refused(target: Target, *, first: str, lines: list[str], host: bool) -> str:
     long = "a" * LONG_FIELD_BYTES
     text = [
-        f"HEAD {first}".format(path=target.path),
+        f"HEAD {first}".format(path=target.path, authority=target.authority),
         *([f"Host: {target.authority}"] if host else []),
         *(line.format(long=long) for line in lines),
     ]

@@ -18,6 +18,7 @@ from wirebench.conformance.types import (
     Target,
     UnspokenError,
 )
+from wirebench.conformance.websocket_handshake_probes import websocket_handshake_probes
 from wirebench.conformance.websocket_probes import websocket_probes
 from wirebench.conformance.websocket_sweep_probes import websocket_sweep_probes
 from wirebench.verify.checks import Mismatch
@@ -34,6 +35,7 @@ def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
     if target.websocket_path is not None:
         if "websocket" in parts:
             yield from websocket_probes()
+            yield from websocket_handshake_probes()
             yield from websocket_sweep_probes()
         if "deflate" in parts:
             yield from deflate_probes()

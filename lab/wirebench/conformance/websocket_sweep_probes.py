@@ -9,22 +9,25 @@ import struct
 from collections.abc import Callable, Iterator
 from functools import partial
 
-from wirebench.conformance.asking import connected, head, refusal
+from wirebench.conformance.asking import CLOSE_WITHIN_S, connected, head, is_end, refusal
 from wirebench.conformance.types import Probe, Target, probe
 from wirebench.conformance.websocket_probes import (
     INVALID_DATA,
     PROTOCOL_ERROR,
     echoes,
     failing,
+    fails,
     shake,
     talking,
 )
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame, new_key
 from wirebench.verify.checks import Mismatch
+from wirebench.verify.http import PeerError, show
 from wirebench.verify.websocket import UPGRADE, Frame, WebSocket
 
 UP, CONNECTION, VERSION = UPGRADE
 FRAGMENTS = 1_000
+PINGS = 20
 _probe = partial(probe, "websocket")
 
 
@@ -258,7 +261,66 @@ def _frames() -> Iterator[Probe]:
             raise Mismatch(expected="a close frame", received=frame.describe())
         return frame.describe()
 
+    def lengths_split(websocket: WebSocket) -> str:
+        for size, head_bytes in ((126, 8), (65_536, 14)):
+            frame = encode_frame(BINARY, bytes(size))
+            websocket.connection.send_in_pieces(frame[:head_bytes])
+            websocket.connection.send(frame[head_bytes:])
+            echoes(websocket, BINARY, bytes(size))
+        return "two echoes"
+
+    def pings_between(websocket: WebSocket) -> str:
+        sent = [encode_frame(TEXT, b"0", fin=False)]
+        for number in range(1, PINGS + 1):
+            sent.append(encode_frame(PING, bytes([number])))
+            sent.append(encode_frame(CONTINUATION, b"0", fin=number == PINGS))
+        websocket.connection.send(b"".join(sent))
+        echo = Frame(opcode=TEXT, payload=b"0" * (PINGS + 1))
+        last = Frame(opcode=PONG, payload=bytes([PINGS]))
+        left = [echo, last]
+        while left:
+            frame = websocket.read_message()
+            if frame in left:
+                left.remove(frame)
+            elif frame.opcode != PONG or last not in left:
+                raise Mismatch(expected="pongs, and the echo", received=frame.describe())
+        return "the echo, and the pong to the last ping"
+
+    def closed_behind(websocket: WebSocket) -> str:
+        messages = b"".join(encode_frame(TEXT, b"hi") for _ in range(10))
+        code = struct.pack(">H", 1000)
+        websocket.connection.send(messages + encode_frame(CLOSE, code))
+        count = 0
+        while (frame := websocket.read_message()).opcode != CLOSE:
+            if frame != Frame(opcode=TEXT, payload=b"hi"):
+                raise Mismatch(expected="echoes, and a close frame", received=frame.describe())
+            count += 1
+        if rest := websocket.connection.read_to_end():
+            raise Mismatch(expected="nothing behind the close frame", received=show(rest))
+        return f"{count} echoes, a close frame, and the end"
+
     for name, standard, sent, expected, talk in (
+        (
+            "split_lengths",
+            "5.2",
+            "messages of 126 and 65,536 bytes, their frames' heads one byte at a time",
+            "their echoes",
+            lengths_split,
+        ),
+        (
+            "pings_between",
+            "5.4",
+            f"a message in {PINGS + 1} frames, a ping between any two",
+            "the echo, and a pong to the last ping at least",
+            pings_between,
+        ),
+        (
+            "close_behind_messages",
+            "5.5.1",
+            "ten messages and a close frame in one piece",
+            "echoes or none, a close frame, and nothing behind it",
+            closed_behind,
+        ),
         ("fragments_many", "5.4", f"a message in {FRAGMENTS} frames", "its echo", many),
         ("fragments_empty", "5.4", "an empty message in two frames", "its echo", empty),
         ("messages_in_order", "5.4", "a hundred messages in one piece", "their echoes", in_order),
@@ -314,6 +376,10 @@ def _frames() -> Iterator[Probe]:
         ("ping", encode_frame(PING, b"p", mask=False)),
         ("close", encode_frame(CLOSE, b"", mask=False)),
         ("empty", encode_frame(TEXT, b"", mask=False)),
+        (
+            "continuation",
+            encode_frame(TEXT, b"a", fin=False) + encode_frame(CONTINUATION, b"b", mask=False),
+        ),
     ):
         yield _probe(
             f"unmasked_{name}",
@@ -323,12 +389,52 @@ def _frames() -> Iterator[Probe]:
             failing(data, PROTOCOL_ERROR),
         )
     yield _probe(
+        "unmasked_later",
+        "6455 5.1 MUST",
+        "a message, and after its echo an unmasked frame",
+        "the echo, and the connection's end",
+        talking(_unmasked_later),
+    )
+    # No sentence says what a server makes of the end of the stream before a close frame.
+    yield _probe(
+        "half_closed",
+        "6455 7.1.5 MAY",
+        "a message, and the end of sending without a close frame",
+        "the echo or none, and the connection's end",
+        talking(_half_closed),
+    )
+    yield _probe(
         "length_64_not_minimal",
         "6455 5.2 MAY",
         "a frame of 2 bytes with a 64-bit length",
         "the connection's end (only senders are bound to the shortest form)",
         failing(bytes([0x81, 0xFF]) + struct.pack(">Q", 2) + bytes(4) + b"hi"),
     )
+
+
+def _unmasked_later(websocket: WebSocket) -> str:
+    websocket.send_text("hi")
+    said = echoes(websocket, TEXT, b"hi")
+    websocket.connection.send(encode_frame(TEXT, b"hi", mask=False))
+    return f"{said}; {fails(websocket, PROTOCOL_ERROR)}"
+
+
+def _half_closed(websocket: WebSocket) -> str:
+    websocket.send_text("hi")
+    websocket.connection.finish_sending()
+    said = "no echo"
+    try:
+        while (frame := websocket.read_message()).opcode != CLOSE:
+            if frame != Frame(opcode=TEXT, payload=b"hi"):
+                raise Mismatch(expected="the echo or none", received=frame.describe())
+            said = "the echo"
+    except PeerError as error:
+        if is_end(error):
+            return f"{said}, and the end"
+        raise
+    if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S):
+        raise Mismatch(expected="the connection's end", received=f"{said}; it stays open")
+    return f"{said}, a close frame, and the end"
 
 
 # ---- section 7.4: close codes; section 5.5.1: reasons ----
