@@ -1,5 +1,6 @@
 // One connection of a server: its states, receiving, and responses whose body is there whole.
-// connection_body.cpp has bodies in pieces, connection_file.cpp files.
+// connection_body.cpp has bodies in pieces, connection_file.cpp files, tunnel.cpp tunnels, whose
+// directions are two such bodies.
 //
 //   phase      waits for                      entered when                        time limit
 //   securing   the TLS handshake              accepted, with TLS                  header_timeout
@@ -45,12 +46,13 @@ namespace wire::http::detail {
 namespace {
 
 // What no handler may answer, whatever it says of it; errc::none for the rest.
-errc unfit(const request& r) noexcept {
+errc unfit(const received_request& r, const worker& w) noexcept {
     const std::string_view target = r.target();
     if (target.front() == '/') return errc::none;
-    // This server opens no tunnels, and what follows may not be HTTP (RFC 9110 section 9.3.6): no
+    // Without tunnels, what follows may not be HTTP all the same (RFC 9110 section 9.3.6): no
     // handler may answer 2xx by mistake.
-    if (r.method() == method::connect) return errc::unsupported_method;
+    if (r.method() == method::connect)
+        return w.tunnels(r.head_) ? errc::none : errc::unsupported_method;
     // RFC 9110 section 7.4, unless a trusted proxy says that the client's connection was secured.
     const bool is_https = target.size() > 5 && equals_ignoring_case(target.substr(0, 6), "https:");
     if (is_https && r.client_scheme() != "https") return errc::insecure_request;
@@ -150,6 +152,11 @@ void connection::consume_held() {
     if (held_.empty()) worker_->loop().pool().reclaim(held_);
 }
 
+// Whether the bytes are a tunnel's, in both directions: from its 2xx to the end of what is sent.
+bool connection::tunnelling() const noexcept {
+    return current_ != nullptr && !current_->held && current_->tunnel != nullptr;
+}
+
 // Whether the peer must first take what it has been sent.
 bool connection::congested() noexcept {
     const std::size_t most = worker_->limits().max_unsent_bytes;
@@ -165,7 +172,16 @@ std::size_t connection::consume(std::span<char> bytes) {
             at = bytes.size();
             break;
         }
-        if (phase_ == phase::handling || stalled() || congested()) break;
+        if (phase_ == phase::handling || stalled()) break;
+        if (tunnelling()) {  // one direction does not wait for the other
+            const std::string_view piece(bytes.data() + at, bytes.size() - at);
+            since_ = worker_->loop().now();
+            current_->bytes_in += piece.size();
+            if (!piece.empty()) take_piece(piece);
+            at = bytes.size();
+            break;
+        }
+        if (congested()) break;
         if (phase_ == phase::websocket) {
             at += session_->receive(bytes.subspan(at));
             break;
@@ -184,7 +200,7 @@ std::size_t connection::consume(std::span<char> bytes) {
         switch (s.what) {
         case event::head:
             take_head({bytes.data() + at - s.consumed, s.consumed});
-            if (const errc why = unfit(current_->req); why != errc::none) {
+            if (const errc why = unfit(current_->req, *worker_); why != errc::none) {
                 refuse(why);
                 break;
             }
@@ -254,7 +270,12 @@ void connection::settle() {
     // until the peer has taken earlier replies.
     const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
     const bool waits = between && (stalls || full) && (!held_.empty() || parser_.body_is_whole());
-    if (peer_ended_ && phase_ != phase::handling && !waits) {
+    if (peer_ended_ && tunnelling() && phase_ == phase::body) {
+        if (!stalls && held_.empty()) {
+            take_body_end();
+            return settle();
+        }
+    } else if (peer_ended_ && phase_ != phase::handling && !waits) {
         // Replies under way still go out; nothing else can come in.
         if ((flush() && unsent() == 0) || phase_ == phase::websocket || answering()) {
             drop();
@@ -340,11 +361,18 @@ void connection::respond(exchange& e) {
         go_on();
         return;
     }
+    const bool connects = e.req.head_.method == method::connect;
+    if (connects && e.tunnel == nullptr && e.status < 300) e.fail(501);
     // A body that is not wanted any more is not waited for.
     const bool received = phase_ == phase::handling;
     const bool asked_to_close = !e.req.head_.keep_alive;
-    const bool keep_alive = !asked_to_close && !e.close && !worker_->draining();
+    // The peer of a CONNECT may have sent what is not HTTP.
+    const bool keep_alive = !asked_to_close && !e.close && !worker_->draining() && !connects;
     if (e.refused) e.fail(500);
+    if (e.tunnel != nullptr && !e.instead) {
+        e.tunnel(*this, e);
+        return;
+    }
     if (e.status == 205) {  // has no content (RFC 9110 section 15.3.6)
         e.body.clear();
         e.file = nullptr;
@@ -555,6 +583,7 @@ void connection::before_send() { last_write_ = worker_->loop().now(); }
 
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
+    if (tunnelling()) return std::max(since_, last_write_) + l.idle_timeout;
     switch (phase_) {
     case phase::idle: return since_ + (worker_->draining() ? worker::last_request : l.idle_timeout);
     case phase::securing:
@@ -586,6 +615,7 @@ bool connection::waits_for_handler() const noexcept {
 // Which of the limits has passed.
 timeout_phase connection::timeout() const noexcept {
     if (unsent() > 0) return timeout_phase::write;
+    if (tunnelling()) return timeout_phase::idle;
     switch (phase_) {
     case phase::securing: return timeout_phase::handshake;
     case phase::head: return timeout_phase::head;

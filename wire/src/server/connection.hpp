@@ -60,6 +60,8 @@ public:
     bool congested() noexcept;
     // Sends a whole 1xx head ahead of the response of the request in progress.
     void send_interim(std::string_view head);
+    // Answers a CONNECT, and goes on as the tunnel whose ends `e` has.
+    static void begin_tunnel(connection& c, exchange& e);
     // Sends `res` with `file` in place of its body. Any thread.
     static void send_file(response res, std::shared_ptr<file_body> file);
 
@@ -106,6 +108,7 @@ private:
     void hold_back(bool on) noexcept;
     time_point body_due() const noexcept;
     bool answering() const noexcept;
+    bool tunnelling() const noexcept;
     void begin_streaming(exchange& e, bool keep_alive);
     void begin_file(exchange& e, bool keep_alive);
     void pump_file();

@@ -124,6 +124,8 @@ struct exchange {
     std::shared_ptr<body_channel> out;  // set: the response's body is written as it is made
     std::optional<std::uint64_t> out_length;
     std::shared_ptr<file_body> file;  // set: the response's body comes from there
+    // Set: `in` and `out` are a tunnel's, which this begins.
+    void (*tunnel)(connection&, exchange&) = nullptr;
 };
 
 }  // namespace wire::http::detail

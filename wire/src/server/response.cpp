@@ -272,6 +272,7 @@ void exchange::clear() noexcept {
     out = nullptr;
     out_length.reset();
     if (file != nullptr) std::exchange(file, nullptr)->at = nullptr;
+    tunnel = nullptr;
 }
 
 void exchange::fail(int code, std::string_view text) {
@@ -290,6 +291,7 @@ void exchange::start_afresh(int code) noexcept {
     out = nullptr;
     out_length.reset();
     file = nullptr;
+    tunnel = nullptr;
 }
 
 [[gnu::cold]] void exchange::say(int code, std::string_view text) {

@@ -261,9 +261,11 @@ void worker::complete(exchange* e) {
         e->from->respond(*e);
         return;
     }
+    const auto in = e->in;
     const auto out = e->out;
     recycle(e);
     if (out != nullptr) out->lost();
+    if (in != nullptr && !in->over) in->end(errc::closed_early);
 }
 
 }  // namespace wire::http::detail

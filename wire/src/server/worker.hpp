@@ -54,6 +54,10 @@ public:
     // Whether fields of trusted proxies are read, and that.
     bool believes_fields() const noexcept { return believes_fields_; }
     void read_fields(received_request& r) const;
+    // Whether a CONNECT with this head may be answered with a tunnel.
+    bool tunnels(const request_head& head) const noexcept {
+        return options_->tunnels && head.framing == framing::none;
+    }
     // Whether the body of `r` is to be read as it comes.
     body_plan plan_body(const request& r) const {
         return options_->plan_body ? options_->plan_body(r) : body_plan();

@@ -22,6 +22,7 @@
 #include "wire/client/client.hpp"
 #include "wire/client/websocket.hpp"
 #include "wire/server/files.hpp"
+#include "wire/server/tunnel.hpp"
 
 namespace wire::tls::served_test {
 
@@ -425,6 +426,26 @@ TEST_P(tls_servers, drain) {
     s.stop();
     EXPECT_TRUE(idle.rest().ends_with("/a <notice>"));
     EXPECT_EQ(in_its_handshake.rest(), "");
+}
+TEST_P(tls_servers, open_tunnels) {
+    options.tunnels = true;
+    served s(
+        [](http::response res) {
+            const auto t = std::make_shared<http::tunnel>(res.open_tunnel());
+            t->from_peer.read([t](std::string_view bytes) { t->to_peer.write(bytes); },
+                              [t](errc why) {
+                                  if (why == errc::none) t->to_peer.finish();
+                              });
+        },
+        options);
+    const auto context = trusting();
+    tls_peer p(s.port(), *context);
+    p.send("CONNECT a:443 HTTP/1.1\r\nHost: a\r\n\r\nearly ");
+    p.until("early ");
+    p.send("late");
+    p.until("late");
+    p.finish();
+    EXPECT_TRUE(p.rest().ends_with("\r\n\r\nearly late<notice>"));
 }
 TEST_P(tls_servers, a_reply_cut_short_is_an_error) {
     // What is passed on ends in the middle of the last record, or just before the notice.

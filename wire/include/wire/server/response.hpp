@@ -30,6 +30,7 @@ namespace wire::http {
 
 struct set_cookie;
 struct send_file_options;  // send_file.hpp
+struct tunnel;             // tunnel.hpp
 namespace detail {
 struct exchange;
 struct response_access;
@@ -171,6 +172,10 @@ public:
     // with the 101, but for Sec-WebSocket-*. Afterwards this object is empty.
     using open_handler = unique_function<void(ws::session&, const http::request&)>;
     void upgrade(open_handler open, ws::accept_options options = {});
+
+    // Answers a CONNECT with 200, or the status set before; what follows belongs to the tunnel. See
+    // tunnel.hpp. Afterwards this object is empty.
+    tunnel open_tunnel();
 
     // The server's loop that the request came by, for timers and clients of one's own. Call it on
     // that loop's thread, in handlers and coroutines, while the server is there.

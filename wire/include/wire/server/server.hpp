@@ -79,7 +79,8 @@ struct server_options {
     http::proxy_protocol proxy_protocol = http::proxy_protocol::off;
     // The fields of requests that are believed of trusted proxies; none.
     http::forwarded_fields forwarded_fields;
-    // The value of the Server field, where a response has none of its own; no such field when empty.
+    // The value of the Server field of responses that have none of their own; no such field when
+    // empty.
     std::string server_name;
     // What the server's own refusals say instead of a line of plain text.
     http::error_pages error_pages;
@@ -87,8 +88,12 @@ struct server_options {
     // from several threads at once. A router that is given to listen() itself is asked for its
     // stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
     std::function<body_plan(const request&)> plan_body;
+    // Whether CONNECT requests reach the handler (a router: its otherwise()), which may then open a
+    // tunnel: see tunnel.hpp. Else, and where they have a body, they are refused with 501.
+    bool tunnels = false;
     // Called on the loop's thread, with several loops from several threads at once, when a request
-    // has been dealt with; an upgraded one when its WebSocket begins. It must not block, nor throw.
+    // has been dealt with; an upgraded one when its WebSocket begins, one with a tunnel when that
+    // has ended. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
     // Called when a connection ends in its TLS handshake, on the loop's thread, with several loops
     // from several threads at once. Anybody who can connect can cause the call, up to
