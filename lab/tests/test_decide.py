@@ -612,6 +612,10 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--workload", "rest", "--licence", "Nonsense-1.0"], "--licence: expected an SPDX"),
         (["--workload", "rest", "--must", "rfc1"], "--must: expected one of rfc9110"),
         (["--workload", "rest", "--json", "/no/such/folder/x"], "--json: expected a file"),
+        (
+            ["--workload", "rest", "--host", "typo"],
+            f"--host: expected one of {WORLD.host_id}, got 'typo'",
+        ),
     ],
 )
 def test_the_command_says_what_is_wrong(
@@ -619,3 +623,11 @@ def test_the_command_says_what_is_wrong(
 ) -> None:
     assert run_app(["decide", *arguments, "--results", str(results)]) == EXIT_USAGE
     assert expected in capsys.readouterr().err
+
+
+def test_without_runs_no_host_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["decide", "--workload", "rest", "--results", str(tmp_path)]
+    assert run_app([*command, "--host", "any"]) == EXIT_USAGE
+    assert "--host: expected one of nothing: there is no complete run" in capsys.readouterr().err
+    assert run_app(command) == EXIT_FAILED
+    assert "there is no complete run yet" in capsys.readouterr().out

@@ -318,7 +318,7 @@ def test_the_command_lists_and_shows(
         (["show", "p99_ns", "--contestant", "cpp/none"], "--contestant: expected one of"),
         (["show", "p99_ns", "--cell", "none"], "--cell: expected one of"),
         (["show", "p99_ns", "--html", "/no/such/folder/x.html"], "--html: expected a file"),
-        (["show", "p99_ns", "--host", "none"], "host none has no complete run"),
+        (["show", "p99_ns", "--host", "none"], f"--host: expected one of {WORLD.host_id}, got"),
     ],
 )
 def test_the_command_says_what_is_wrong(

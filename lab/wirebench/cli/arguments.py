@@ -53,6 +53,15 @@ def say_left_out(
         say_warning(f"{part} is left out: {why if disabled is None else disabled.reason}")
 
 
+def check_known(name: str, given: str, known: Sequence[str], *, nothing: str) -> None:
+    """``CatalogError`` with all that is known, where the given is none of it. ``nothing``: why
+    nothing is known.
+    """
+    if given not in known:
+        expected = ", ".join(dict.fromkeys(known)) or f"nothing: {nothing}"
+        raise CatalogError(f"{name}: expected one of {expected}, got {given!r}")
+
+
 def default_jobs(given: int | None) -> int:
     return given if given is not None else len(os.sched_getaffinity(0))
 

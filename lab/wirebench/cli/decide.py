@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.model import SCHEMES, WORKLOADS
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_known, check_output
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console
 from wirebench.cli.report import RESULTS
 from wirebench.decide.text import alike, headline, rank_text, sources
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from wirebench.decide.question import Candidate, Decision, Finding, Question, State
 
 _LIMITS = "Limits"
+_NO_RUNS = "there is no complete run yet; 'wirebench quick' makes one"
 
 
 def register(app: typer.Typer) -> None:
@@ -180,6 +181,7 @@ def decide(
     from wirebench.decide.judge import decide as judged
     from wirebench.decide.judge import is_wanted, looked_up
     from wirebench.decide.known import read_known
+    from wirebench.store.rundir import complete_runs
 
     check_output("--json", json_file)
     root = find_root()
@@ -211,6 +213,9 @@ def decide(
         raise CatalogError(
             f"--results: expected a folder of runs, got {folder}; 'wirebench quick' makes a run"
         )
+    if host is not None:
+        hosts = [one for _, one in complete_runs(folder)]
+        check_known("--host", host, hosts, nothing=_NO_RUNS)
     said = error_console()
     studies = load_studies(root / STUDIES).values()
     looked = looked_up(question, studies)
@@ -237,7 +242,7 @@ def decide(
 def _print(decision: Decision) -> None:
     out = console()
     if not decision.host_id:
-        out.print("There is no complete run yet; 'wirebench quick' makes one.", highlight=False)
+        out.print(f"Nothing is measured: {_NO_RUNS}.", highlight=False)
     if decision.shortlist:
         out.print(Text(headline(decision)), soft_wrap=True)
         out.print(_shortlist(decision))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_known, check_output
 from wirebench.cli.console import console, error_console
 from wirebench.cli.report import RESULTS
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from wirebench.history.index import Index, RunRow, Series
 
 MOST_SERIES = 20
+_check = partial(check_known, nothing="there are no runs yet")
 
 Results = Annotated[
     Path | None,
@@ -103,13 +105,16 @@ def show(
 
     check_output("--html", html)
     with _index(results) as index:
-        _check(metric, "METRIC", index.metrics())
+        _check("METRIC", metric, index.metrics())
         if contestant is not None:
-            _check(contestant, "--contestant", index.contestants())
+            _check("--contestant", contestant, index.contestants())
         if cell is not None:
             known = index.cells()
-            _check(cell, "--cell", [*known, *(one.partition(".")[2] for one in known)])
-        wanted = host or _newest_host(index)
+            _check("--cell", cell, [*known, *(one.partition(".")[2] for one in known)])
+        hosts = [one.host_id for one in index.runs() if one.host_id]
+        if host is not None:
+            _check("--host", host, hosts)
+        wanted = host or next(iter(hosts), "")
         found = index.series(metric, host_id=wanted, contestant=contestant, cell=cell)
     if not found:
         raise CatalogError(f"METRIC: host {wanted} has no complete run with {metric} for that")
@@ -132,16 +137,6 @@ def _say_rest(found: Sequence[Series]) -> None:
             f"{rest} more; --contestant and --cell choose among them, --html has all",
             highlight=False,
         )
-
-
-def _check(given: str, name: str, known: Sequence[str]) -> None:
-    if given not in known:
-        expected = ", ".join(dict.fromkeys(known)) or "nothing: there are no runs yet"
-        raise CatalogError(f"{name}: expected one of {expected}, got {given!r}")
-
-
-def _newest_host(index: Index) -> str:
-    return next((one.host_id for one in index.runs() if one.host_id), "")
 
 
 def _index(results: Path | None) -> Index:
