@@ -35,9 +35,10 @@ from wirebench.footprint.table import (
     NOT_KNOWN,
     columns_of,
     field,
+    heads,
     in_order,
-    markdown,
     reasons,
+    rows,
     warnings,
 )
 
@@ -125,12 +126,12 @@ def test_copyleft_is_counted_named_and_what_is_not_told_is_said() -> None:
     assert list(warnings(footprint())) == []
 
 
-def test_markdown_has_a_line_for_each() -> None:
+def test_a_table_has_a_row_for_each() -> None:
     found = [footprint("c/a"), footprint("c/b")]
-    lines = list(markdown(found, columns_of(found), TODAY))
-    assert len(lines) == 4
-    assert len({line.count("|") for line in lines}) == 1
-    assert lines[2].startswith("| c/a | server | 1.0 | 1 + 1 | 1.95 KiB |")
+    columns = columns_of(found)
+    lines = list(rows(found, columns, TODAY))
+    assert {len(line) for line in lines} == {len(heads(columns))}
+    assert lines[0][:5] == ("c/a", "server", "1.0", "1 + 1", "1.95 KiB")
 
 
 # --- advisories -----------------------------------------------------------------------------------
@@ -503,6 +504,10 @@ def test_the_command_measures_keeps_and_shows(
     written = markdown_file.read_text()
     assert "| tiny/mine | server | 1.0 |" in written
     assert "not known of tiny/mine: the lab knows no package manager of tiny" in written
+    records.write(tiny / "results", replace(kept, version="1.0 | <b>"))
+    assert run_app(arguments) == EXIT_OK
+    (line,) = (line for line in markdown_file.read_text().splitlines() if line[:7] == "| tiny/")
+    assert "| 1.0 \\| &lt;b> |" in line
     (tiny / "contestants/tiny/mine/small.c").write_text("changed")
     assert run_app(["footprint"]) == EXIT_OK
     again = records.read(tiny / "results", "tiny/mine", "server")

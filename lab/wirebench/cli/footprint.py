@@ -371,8 +371,17 @@ def _print_packages(out: Console, one: Footprint) -> None:
 def _write(
     found: Sequence[Footprint], sort: str, json_file: Path | None, markdown_file: Path | None
 ) -> None:
-    from wirebench.footprint.table import HOW, columns_of, in_order, markdown, reasons, warnings
-    from wirebench.report.markdown import one_line
+    from wirebench.footprint.table import (
+        FIGURES_FROM,
+        HOW,
+        columns_of,
+        heads,
+        in_order,
+        reasons,
+        rows,
+        warnings,
+    )
+    from wirebench.report.markdown import one_line, table
 
     today = datetime.datetime.now(datetime.UTC).date()
     ordered = in_order(found, sort, today)
@@ -381,7 +390,9 @@ def _write(
         json_file.write_text(text + "\n", encoding="utf-8")
     if markdown_file is not None:
         columns = columns_of(ordered)
-        lines = [*markdown(ordered, columns, today), "", HOW, ""]
+        titles = heads(columns)
+        figures = range(FIGURES_FROM, len(titles))
+        lines = [*table(titles, rows(ordered, columns, today), figures=figures), "", HOW, ""]
         remarks = [
             *reasons(ordered, columns, today),
             *(f"{one.contestant}: {line}" for one in ordered for line in warnings(one)),

@@ -236,11 +236,18 @@ def warnings(one: Footprint) -> Iterator[str]:
             yield f"vulnerable: {place}: {', '.join(ids)}"
 
 
-def markdown(
+def heads(columns: Sequence[Column]) -> tuple[str, ...]:
+    """Of ``rows``."""
+    return ("contestant", "as", "version", *(one.title for one in columns))
+
+
+FIGURES_FROM = 3
+"""The first column of ``rows`` with a figure."""
+
+
+def rows(
     found: Sequence[Footprint], columns: Sequence[Column], today: datetime.date
-) -> Iterator[str]:
-    yield f"| contestant | as | version | {' | '.join(one.title for one in columns)} |"
-    yield f"|---|---|---|{'---:|' * len(columns)}"
+) -> Iterator[tuple[str, ...]]:
     for one in found:
-        fields = " | ".join(field(one, column, today) for column in columns)
-        yield f"| {one.contestant} | {one.role} | {one.version} | {fields} |"
+        fields = (field(one, column, today) for column in columns)
+        yield (one.contestant, one.role, one.version, *fields)
