@@ -15,7 +15,6 @@ from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
 from wirebench.footprint.model import FootprintError, Package, Site
 from wirebench.footprint.native import shared_libraries
-from wirebench.footprint.sizes import size_of
 
 DPKG = """\
 installed\tdpkg\t1.21.22\t6409\tyes\trequired\tdpkg\t1.21.22\t\tlibc6, zlib1g (>= 1:1.1.4)\t
@@ -343,6 +342,7 @@ def test_npm_resolves_as_node_does_and_leaves_out_what_is_not_installed() -> Non
             "node_modules/a/node_modules/b": {"version": "2.0.0", "license": "ISC"},
             "node_modules/b": {"version": "1.0.0", "dev": True},
             "node_modules/peer": {"version": "1.0.0", "peer": True, "optional": True},
+            "node_modules/either": {"version": "1.0.0", "devOptional": True},
         }
     }
     there = {"node_modules/a": 100, "node_modules/a/node_modules/b": 20}
@@ -355,21 +355,45 @@ def test_npm_resolves_as_node_does_and_leaves_out_what_is_not_installed() -> Non
     assert [one.download_bytes for one in found] == [33, None]
 
 
+def test_a_package_in_the_archive_of_another_is_downloaded_with_that() -> None:
+    lock = {
+        "packages": {
+            "": {"dependencies": {"a": "1"}},
+            "node_modules/a": {"integrity": "sha512-AAAA", "dependencies": {"b": "2"}},
+            "node_modules/a/node_modules/b": {"inBundle": True},
+        }
+    }
+    found = npm.packages_of(lock, installed=lambda _: 100, downloaded={"sha512-AAAA": 33}.get)
+    assert [one.download_bytes for one in found] == [33, 0]
+
+
 def test_a_lock_file_of_an_old_npm_is_not_one_of_no_packages() -> None:
     lock = {"lockfileVersion": 1, "dependencies": {"a": {"version": "1.0.0"}}}
     with pytest.raises(FootprintError, match="expected version 2 or 3"):
         npm.packages_of(lock, installed=lambda _: 100, downloaded=lambda _: 33)
 
 
-def test_npm_s_archives_are_found_by_their_digest() -> None:
-    assert npm.content_path("sha512-/wABAg==") == Path("sha512", "ff", "00", "0102")
+@pytest.mark.parametrize(
+    "integrity",
+    [
+        "sha512-/wABAg==",
+        "sha512-/wABAg==?option",
+        "sha1-AA== sha512-/wABAg==",
+        "sha512-/wABAg== sha1-AA==",
+        "sha512-AAAA sha512-/wABAg==",
+    ],
+)
+def test_npm_s_archives_are_found_by_any_of_their_digests(tmp_path: Path, integrity: str) -> None:
+    (tmp_path / "sha512/ff/00").mkdir(parents=True)
+    (tmp_path / "sha512/ff/00/0102").write_bytes(b"an archive")
+    assert npm.archive_bytes(tmp_path, integrity) == 10
 
 
-@pytest.mark.parametrize("integrity", ["", "sha512-", "sha1-AA== sha512-AA=="])
+@pytest.mark.parametrize("integrity", ["", "sha512-", "sha512-% sha1-A", "sha512", "sha512-AA=="])
 def test_without_a_digest_no_archive_is_npm_s_whole_cache(tmp_path: Path, integrity: str) -> None:
     (tmp_path / "sha512").mkdir()
     (tmp_path / "sha512" / "other").write_bytes(b"of another package")
-    assert size_of(tmp_path / npm.content_path(integrity)) is None
+    assert npm.archive_bytes(tmp_path, integrity) is None
 
 
 # --- Maven ----------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from wirebench.footprint.sizes import size_of
 compiled: tuple[str, ...] = ()
 
 _MODULES = "node_modules/"
+_MAY_BE_MISSING = ("optional", "devOptional", "peer")
 _PROGRAMS = ("bun", "@oven/")
 """Packages that are the language's runtime."""
 
@@ -32,7 +33,7 @@ def read(site: Site) -> Bill:
     packages = packages_of(
         lock,
         installed=lambda place: size_of(site.build / place, without=("node_modules",)),
-        downloaded=lambda integrity: size_of(store / content_path(integrity)),
+        downloaded=lambda integrity: archive_bytes(store, integrity),
     )
     found = tuple(
         replace(one, part="baseline") if one.name.startswith(_PROGRAMS) else one
@@ -61,18 +62,24 @@ def _cache() -> Path:
     return (Path(given) if given else Path.home() / ".npm") / "_cacache"
 
 
-def content_path(integrity: str) -> Path:
-    """Where npm's cache keeps an archive, by its digest in the lock file (cacache,
-    lib/content/path.js).
+def archive_bytes(store: Path, integrity: str) -> int | None:
+    """The size of an archive in npm's cache. There may be several digests, with blanks between, of
+    which the cache knows one (Subresource Integrity, section 3.5).
     """
-    algorithm, _, digest = integrity.partition("-")
+    sizes = (size_of(store / path) for path in map(_content_path, integrity.split()) if path)
+    return next((size for size in sizes if size is not None), None)
+
+
+def _content_path(digest: str) -> Path | None:
+    """Where the archive with this digest is kept (cacache, lib/content/path.js). None: it is no
+    digest.
+    """
+    algorithm, _, value = digest.partition("?")[0].partition("-")
     try:
-        text = base64.b64decode(digest, validate=True).hex()
+        text = base64.b64decode(value, validate=True).hex()
     except binascii.Error:
         text = ""
-    if not text:  # a package from a repository has none
-        return Path("unreadable")
-    return Path(algorithm, text[:2], text[2:4], text[4:])
+    return Path(algorithm, text[:2], text[2:4], text[4:]) if len(text) > 4 else None
 
 
 def packages_of(
@@ -97,7 +104,7 @@ def packages_of(
         if not place or one.get("dev") or one.get("link"):
             continue
         size = installed(place)
-        if size is None and (one.get("optional") or one.get("peer")):
+        if size is None and any(one.get(kind) for kind in _MAY_BE_MISSING):
             continue
         licence = one.get("license")
         found.append(
@@ -108,7 +115,9 @@ def packages_of(
                 requires=tuple(_needs(place, one, places)),
                 direct=place in direct,
                 licence=licence if isinstance(licence, str) else None,
-                download_bytes=downloaded(str(one.get("integrity", ""))),
+                download_bytes=0
+                if one.get("inBundle")  # in the archive of another
+                else downloaded(str(one.get("integrity", ""))),
                 installed_bytes=size,
                 ecosystem="npm",
             )
