@@ -325,6 +325,37 @@ def test_go_counts_modules_from_which_something_is_compiled(tmp_path: Path) -> N
     ]
 
 
+def test_of_a_replaced_go_module_what_replaces_it_counts(tmp_path: Path) -> None:
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own/LICENSE").write_text("Apache License Version 2.0")
+    kept = go.archive(tmp_path, "x/fork", "v1.1.0")
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"z" * 9)
+    own = {
+        "Path": "x/own",
+        "Dir": str(tmp_path / "own"),
+        "Replace": {"Path": "../own", "Dir": str(tmp_path / "own")},
+    }
+    forked = {
+        "Path": "x/forked",
+        "Version": "v1.0.0",
+        "Replace": {"Path": "x/fork", "Version": "v1.1.0"},
+    }
+    listed = [
+        {"ImportPath": "x/own", "Module": own, "Imports": ["x/forked"]},
+        {"ImportPath": "x/forked", "Module": forked},
+        {"ImportPath": "main", "Module": {"Path": "main", "Main": True}, "Imports": ["x/own"]},
+    ]
+    found = with_parts(go.packages_of(listed, cache=tmp_path), json=None)
+    assert [(one.name, one.version, one.download_bytes, one.ecosystem) for one in found] == [
+        ("x/fork", "v1.1.0", 9, "Go"),
+        ("x/own (source)", "", 26, ""),
+    ]
+    assert found[1].licence == "Apache-2.0"
+    assert found[1].requires == ("x/forked",)
+    assert (found[0].direct, found[1].direct) == (False, True)
+
+
 # --- npm ------------------------------------------------------------------------------------------
 
 

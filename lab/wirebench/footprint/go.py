@@ -71,20 +71,43 @@ def packages_of(listed: Iterable[Mapping[str, Any]], *, cache: Path) -> tuple[Pa
     main = {path for path, one in modules.items() if one.get("Main")}
     direct = {other for path in main for other in requires[path]}
     return tuple(
-        Package(
-            key=path,
-            name=path,
-            version=one["Version"],
-            requires=tuple(requires[path]),
-            direct=path in direct,
-            licence=_licence(Path(one["Dir"])) if "Dir" in one else None,
-            download_bytes=size_of(archive(cache, path, one["Version"])),
-            installed_bytes=size_of(Path(one["Dir"])) if "Dir" in one else None,
-            ecosystem="Go",
-            audited_version=one["Version"].removeprefix("v"),
-        )
+        _package(one, requires=tuple(requires[path]), direct=path in direct, cache=cache)
         for path, one in modules.items()
         if path not in main
+    )
+
+
+def _package(
+    module: Mapping[str, Any], *, requires: tuple[str, ...], direct: bool, cache: Path
+) -> Package:
+    """What is compiled counts: the module that replaces another, or the sources of a folder."""
+    path, used = module["Path"], module.get("Replace") or module
+    folder = Path(module["Dir"]) if "Dir" in module else None
+    licence = _licence(folder) if folder is not None else None
+    size = size_of(folder) if folder is not None else None
+    version = used.get("Version")
+    if version is None:
+        return Package(
+            key=path,
+            name=f"{path} (source)",
+            version=module.get("Version", ""),
+            requires=requires,
+            direct=direct,
+            licence=licence,
+            download_bytes=size,
+            installed_bytes=size,
+        )
+    return Package(
+        key=path,
+        name=used["Path"],
+        version=version,
+        requires=requires,
+        direct=direct,
+        licence=licence,
+        download_bytes=size_of(archive(cache, used["Path"], version)),
+        installed_bytes=size,
+        ecosystem="Go",
+        audited_version=version.removeprefix("v"),
     )
 
 
