@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from misbehaving.support import contestant
 from wirebench.catalog.licences import copyleft
-from wirebench.footprint import cargo, debian, go, maven, npm, pip
+from wirebench.catalog.model import Needs
+from wirebench.footprint import cargo, composer, debian, go, maven, npm, pip
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
 from wirebench.footprint.model import FootprintError, Package, Site
@@ -514,6 +518,106 @@ def test_a_pom_s_licences_and_parent() -> None:
     assert [from_name(one) for one in maven.licences_in(pom)] == ["Apache-2.0"]
     assert maven.parent_in(pom) == ("org.slf4j", "slf4j-parent", "2.0.17")
     assert maven.licences_in("<project/>") == ()
+
+
+# --- Composer -------------------------------------------------------------------------------------
+
+COMPOSER_JSON = '{"require": {"php": "*", "cboden/ratchet": "0.4.4"}}'
+COMPOSER_LOCK: dict[str, Any] = {
+    "packages": [
+        {
+            "name": "cboden/Ratchet",
+            "version": "v0.4.4",
+            "dist": {"type": "zip", "url": "https://example.org/ratchet", "shasum": ""},
+            "require": {"php": ">=5.4", "react/socket": "^1.0", "psr/log-implementation": "1"},
+            "license": ["MIT"],
+            "time": "2021-12-14T00:20:41+00:00",
+        },
+        {
+            "name": "react/socket",
+            "version": "v1.16.0",
+            "require": {"ext-json": "*", "React/Polyfill": "*"},
+            "license": ["GPL-2.0-only", "MIT and ISC"],
+        },
+        {
+            "name": "some/log",
+            "version": "2",
+            "provide": {"psr/log-implementation": "1"},
+            "replace": {"react/polyfill": "self.version"},
+            "type": "metapackage",
+        },
+        {"name": "workerman/workerman", "version": "v5.2.2", "license": ["MIT"]},
+    ],
+    "packages-dev": [{"name": "phpunit/phpunit", "version": "9"}],
+}
+
+
+def php_site(tmp_path: Path, *, shared: bool) -> Site:
+    """With a lock file of its own, or with what was installed for all beside it."""
+    one = contestant("ratchet", tmp_path / "source")
+    one.folder.mkdir()
+    (one.folder / "server.php").write_text("<?php")
+    place = tmp_path / ("share" if shared else "build")
+    for name, size in (("cboden/Ratchet", 100), ("react/socket", 20), ("workerman/workerman", 7)):
+        (place / "vendor" / name).mkdir(parents=True)
+        (place / "vendor" / name / "a.php").write_bytes(b"x" * size)
+    (place / "vendor/autoload.php").write_text("<?php load")
+    (place if shared else one.folder).joinpath("composer.lock").write_text(
+        json.dumps(COMPOSER_LOCK)
+    )
+    if shared:
+        needed = Needs(files=(f"{place}/vendor/cboden/Ratchet/src/Ratchet/IoServer.php",))
+        one = replace(one, needs=needed)
+    else:
+        (one.folder / "composer.json").write_text(COMPOSER_JSON)
+    return Site(
+        contestant=one,
+        root=tmp_path,
+        build=tmp_path / "build",
+        cache=tmp_path,
+        command=("php",),
+        ask=lambda _argv: "",
+    )
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_composer_s_packages_are_those_that_the_contestant_needs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, shared: bool
+) -> None:
+    site = php_site(tmp_path, shared=shared)
+    monkeypatch.setenv("COMPOSER_CACHE_DIR", str(tmp_path / "cached"))
+    digest = hashlib.sha1(b"https://example.org/ratchet").hexdigest()  # noqa: S324
+    kept = tmp_path / "cached/files/cboden/ratchet" / f"{digest}.zip"
+    kept.parent.mkdir(parents=True)
+    kept.write_bytes(b"z" * 9)
+    bill = composer.read(site)
+    assert bill.manager == "Composer"
+    assert [(one.name, one.version, one.direct, one.licence) for one in bill.packages] == [
+        ("cboden/Ratchet", "v0.4.4", True, "MIT"),
+        ("react/socket", "v1.16.0", False, "GPL-2.0-only OR (MIT and ISC)"),
+        ("some/log", "2", False, None),
+    ]
+    sizes = [(one.download_bytes, one.installed_bytes) for one in bill.packages]
+    assert sizes == [(9, 100), (None, 20), (0, 0)]
+    assert copyleft(bill.packages[1].licence or "") == "none"
+    assert {one.name: one.bytes for one in composer.pieces(site)}["packages"] == 120
+
+
+def test_php_without_composer_s_packages_needs_none(tmp_path: Path) -> None:
+    site = php_site(tmp_path, shared=False)
+    (site.contestant.folder / "composer.lock").unlink()
+    assert composer.read(site).packages == ()
+    assert [(one.name, one.bytes) for one in composer.pieces(site)] == [
+        ("the contestant's own files", len("<?php") + len(COMPOSER_JSON))
+    ]
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"packages": [{"version": "1"}]}', "{}"])
+def test_what_is_no_lock_file_of_composer_is_said_to_be_none(tmp_path: Path, text: str) -> None:
+    site = php_site(tmp_path, shared=False)
+    (site.contestant.folder / "composer.lock").write_text(text)
+    with pytest.raises(FootprintError, match=r"composer\.lock: expected"):
+        composer.read(site)
 
 
 # --- licences -------------------------------------------------------------------------------------

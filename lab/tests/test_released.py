@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import gzip
+import json
 import zipfile
 from dataclasses import replace
 from pathlib import Path
@@ -103,6 +104,24 @@ def test_a_go_module_s_tag(project: Project, machine: Path) -> None:
     (folder / "v1.5.3.info").write_text('{"Version":"v1.5.3","Time":"2024-06-14T03:18:03Z"}')
     assert released(one) == datetime.date(2024, 6, 14)
     (folder / "v1.5.3.info").write_text("{}")
+    assert released(one) is None
+
+
+def test_a_package_of_composer(project: Project, machine: Path) -> None:
+    vendor = machine / "share/vendor"
+    needs = f'needs = {{ commands = [], debian = [], files = ["{vendor}/some/lib/a.php"] }}\n'
+    project.add("php/mine", VERSIONED + needs + RUN)
+    one = project.contestant("php/mine")
+    assert released(one) is None
+    vendor.mkdir(parents=True)
+    packages = [
+        {"name": "other/lib", "version": "v1.5.3", "time": "2020-01-01T00:00:00+00:00"},
+        {"name": "some/lib", "version": "v1.5.3", "time": "2021-12-14T00:20:41+00:00"},
+    ]
+    lock = vendor.parent / "composer.lock"
+    lock.write_text(json.dumps({"packages": packages}))
+    assert released(one) == datetime.date(2021, 12, 14)
+    lock.write_text(json.dumps({"packages": [{**packages[1], "time": "soon"}]}))
     assert released(one) is None
 
 

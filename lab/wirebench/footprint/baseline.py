@@ -73,6 +73,14 @@ def _java(_ask: Ask) -> tuple[str, int | None]:
     return f"JDK ({command_version('java')})", size_of(program.parent.parent)
 
 
+def _php(ask: Ask) -> tuple[str, int | None]:
+    program = _program("php")
+    extensions = size_of(Path(ask(["php", "-r", "echo PHP_EXTENSION_DIR;"]).strip()))
+    # What is built into the program may be all that there is.
+    total = program + (extensions or 0) if program is not None else None
+    return f"{command_version('php')} with its extensions", total
+
+
 def _bun(_ask: Ask) -> tuple[str, int | None]:
     return "Bun, which npm installs as a package", None
 
@@ -89,6 +97,7 @@ _LOOKS: Mapping[str, Callable[[Ask], tuple[str, int | None]]] = {
     "go": _go,
     "java": _java,
     "node": _node,
+    "php": _php,
     "python": _python,
     "rust": _rust,
 }

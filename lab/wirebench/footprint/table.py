@@ -140,12 +140,13 @@ HOW = (
     "As: the role that was built, that ships and that was started. Packages: direct + brought"
     " by those. Bytes are the package manager's own figures. Build: from nothing with all"
     " downloaded and no compiler cache, as the contestant is written; for Node.js, Bun and"
-    " Python the installation. Rebuild: after a change to the largest source file. Ships: the"
-    " stripped program with its shared libraries, or packages and own files. Start: until the"
-    " end of the first reply, for a client its whole run of one operation. Idle: proportional"
-    " set size after it. Times depend on what else the machine does. Not counted: the"
-    " language's runtime and compiler, what every Debian system has, and packages that only"
-    " the JSON library of the workloads needs. (+2?): of two more packages it is not known."
+    " Python the installation, for PHP a check of the syntax. Rebuild: after a change to the"
+    " largest source file. Ships: the stripped program with its shared libraries, or packages and"
+    " own files. Start: until the end of the first reply, for a client its whole run of one"
+    " operation. Idle: proportional set size after it. Times depend on what else the machine does."
+    " Not counted: the language's runtime and compiler, what every Debian system has, and packages"
+    " that only the JSON library of the workloads needs. (+2?): of two more packages it is not"
+    " known."
 )
 
 

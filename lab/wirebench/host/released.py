@@ -4,6 +4,7 @@ managers left on this machine, never from the network.
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import email.utils
 import functools
@@ -18,6 +19,7 @@ from pathlib import Path
 
 from wirebench.catalog import Contestant
 from wirebench.host.commands import PACKAGE_OF
+from wirebench.host.composer import ComposerError, composed
 from wirebench.host.debian import has_dpkg, installed_versions
 
 _DOC = Path("/usr/share/doc")
@@ -54,10 +56,11 @@ def why_unknown(contestant: Contestant) -> str:
 
 def released(contestant: Contestant) -> datetime.date | None:
     """The day on which the version came out: of Debian's packages the first upload of it, of Go
-    modules the tag's, of Maven's archives the newest file inside; else what the manifest says. None
-    where nothing knows.
+    modules and Composer's packages the tag's, of Maven's archives the newest file inside; else what
+    the manifest says. None where nothing knows.
     """
-    sources: tuple[Callable[[Contestant], Iterator[datetime.date]], ...] = (_go, _maven, _debian)
+    sources: tuple[Callable[[Contestant], Iterator[datetime.date]], ...]
+    sources = (_go, _maven, _composer, _debian)
     return next((found for source in sources for found in source(contestant)), contestant.released)
 
 
@@ -135,6 +138,18 @@ def _maven(contestant: Contestant) -> Iterator[datetime.date]:
             continue
         if day >= _EARLIEST:
             yield day
+
+
+def _composer(contestant: Contestant) -> Iterator[datetime.date]:
+    try:
+        found = composed(contestant)
+    except ComposerError:
+        return
+    for one in found.locked if found is not None else ():
+        version = str(one.get("version", "")).removeprefix("v")
+        if str(one["name"]).lower() in found.direct and version == contestant.version:
+            with contextlib.suppress(ValueError):
+                yield datetime.datetime.fromisoformat(str(one.get("time", ""))).date()
 
 
 def json_library(contestant: Contestant) -> str | None:
