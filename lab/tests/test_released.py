@@ -40,7 +40,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine without any package manager's data."""
     monkeypatch.setattr(module, "_DOC", tmp_path / "doc")
     monkeypatch.setenv("HOME", str(tmp_path))
-    for name in ("GOMODCACHE", "GOPATH"):
+    for name in ("CARGO_HOME", "GOMODCACHE", "GOPATH"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path
 
@@ -53,7 +53,7 @@ def test_an_age_is_in_years(project: Project) -> None:
 @pytest.mark.parametrize(
     ("file", "reason"),
     [
-        ("Cargo.lock", "cargo keeps no date"),
+        ("Cargo.lock", "cargo's copy of its index has no date of it here"),
         ("package-lock.json", "npm keeps no date"),
         ("requirements.txt", "pip keeps no date"),
         ("pom.xml", "no package manager has a date of it here"),
@@ -104,6 +104,39 @@ def test_a_go_module_s_tag(project: Project, machine: Path) -> None:
     (folder / "v1.5.3.info").write_text('{"Version":"v1.5.3","Time":"2024-06-14T03:18:03Z"}')
     assert released(one) == datetime.date(2024, 6, 14)
     (folder / "v1.5.3.info").write_text("{}")
+    assert released(one) is None
+
+
+@pytest.mark.parametrize(
+    ("crate", "place"),
+    [("some-lib", "so/me/some-lib"), ("abc", "3/a/abc"), ("ab", "2/ab"), ("a", "1/a")],
+)
+@pytest.mark.parametrize(
+    "written", ['lib = { package = "%s", version = "=1.5.3" }', '%s = "=1.5.3"']
+)
+def test_a_crate_s_publication(
+    project: Project, machine: Path, crate: str, place: str, written: str
+) -> None:
+    project.add("rust/mine", VERSIONED + RUN)
+    one = project.contestant("rust/mine")
+    (one.folder / "Cargo.toml").write_text(
+        f'[dependencies]\nother = "=1.5.30"\nnone = "=1.5.3"\n{written % crate}\n'
+    )
+    assert released(one) is None
+    file = machine / ".cargo/registry/index/some-registry/.cache" / place
+    file.parent.mkdir(parents=True)
+    lines = [
+        (version, json.dumps({"name": crate, "vers": version, **more}))
+        for version, more in (
+            ("1.5.2", {"pubtime": "2023-01-01T00:00:00Z"}),
+            ("1.5.3", {"pubtime": "2024-06-14T03:18:03Z"}),
+            ("1.5.4", {}),
+        )
+    ]
+    text = "".join(f"{version}\0{line}\0" for version, line in lines)
+    file.write_bytes(b"\3\2\0\0\0etag: x\0" + text.encode())
+    assert released(one) == datetime.date(2024, 6, 14)
+    file.write_bytes(b"\3\2\0\0\0etag: x\0" + text.replace("pubtime", "other").encode())
     assert released(one) is None
 
 

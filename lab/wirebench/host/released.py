@@ -14,8 +14,9 @@ import os
 import re
 import tomllib
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 from wirebench.catalog import Contestant
 from wirebench.host.commands import PACKAGE_OF
@@ -29,7 +30,7 @@ _EARLIEST = datetime.date(1990, 1, 1)
 _WITHOUT_DATES = {
     "package-lock.json": "npm keeps no date",
     "requirements.txt": "pip keeps no date",
-    "Cargo.lock": "cargo keeps no date",
+    "Cargo.lock": "cargo's copy of its index has no date of it here",
 }
 """Lock files of package managers whose archives have a time that all share: 1985-10-26 in those of
 npm, 2006-07-24 in crates; in wheels whatever the build tool puts there, hatchling's is 2020-02-02.
@@ -56,11 +57,11 @@ def why_unknown(contestant: Contestant) -> str:
 
 def released(contestant: Contestant) -> datetime.date | None:
     """The day on which the version came out: of Debian's packages the first upload of it, of Go
-    modules and Composer's packages the tag's, of Maven's archives the newest file inside; else what
-    the manifest says. None where nothing knows.
+    modules and Composer's packages the tag's, of crates their publication, of Maven's archives the
+    newest file inside; else what the manifest says. None where nothing knows.
     """
     sources: tuple[Callable[[Contestant], Iterator[datetime.date]], ...]
-    sources = (_go, _maven, _composer, _debian)
+    sources = (_go, _maven, _composer, _cargo, _debian)
     return next((found for source in sources for found in source(contestant)), contestant.released)
 
 
@@ -152,6 +153,37 @@ def _composer(contestant: Contestant) -> Iterator[datetime.date]:
                 yield datetime.datetime.fromisoformat(str(one.get("time", ""))).date()
 
 
+def _cargo(contestant: Contestant) -> Iterator[datetime.date]:
+    """By the copy of its index that cargo keeps, where the registry tells when each version was
+    published.
+    """
+    pinned = f"={contestant.version}"
+    for name, asked in _toml(contestant.folder / "Cargo.toml").get("dependencies", {}).items():
+        one = asked if isinstance(asked, dict) else {"version": asked}
+        if one.get("version") != pinned:
+            continue
+        published = _published(str(one.get("package", name)), contestant.version)
+        if published is not None:
+            yield published
+
+
+def _published(crate: str, version: str) -> datetime.date | None:
+    """A file of the index (doc.rust-lang.org/cargo/reference/registry-index.html) is copied with
+    the version before each line, and zeros between (cargo's sources/registry/index/cache.rs).
+    """
+    name = crate.lower()
+    folder = {1: "1", 2: "2", 3: f"3/{name[:1]}"}.get(len(name), f"{name[:2]}/{name[2:4]}")
+    cargo = Path(os.environ.get("CARGO_HOME") or Path.home() / ".cargo")
+    for path in sorted(cargo.glob(f"registry/index/*/.cache/{folder}/{name}")):
+        try:
+            parts = path.read_bytes().split(b"\0")
+            line = parts[parts.index(version.encode()) + 1]
+            return datetime.datetime.fromisoformat(json.loads(line)["pubtime"]).date()
+        except (OSError, ValueError, IndexError, KeyError, TypeError):
+            continue
+    return None
+
+
 def json_library(contestant: Contestant) -> str | None:
     """The JSON library with its version, where lock file or package manager tells it."""
     if contestant.json is None:
@@ -161,11 +193,7 @@ def json_library(contestant: Contestant) -> str | None:
 
 
 def _locked_version(contestant: Contestant, name: str) -> str | None:
-    try:
-        locked = tomllib.loads(_text(contestant.folder / "Cargo.lock"))
-    except tomllib.TOMLDecodeError:
-        locked = {}
-    for package in locked.get("package", ()):
+    for package in _toml(contestant.folder / "Cargo.lock").get("package", ()):
         if package.get("name") == name:
             return str(package.get("version"))
     maven = re.search(
@@ -180,6 +208,13 @@ def _locked_version(contestant: Contestant, name: str) -> str | None:
     found = next((version for version in installed.values() if version is not None), None)
     upstream = re.match(r"(?:\d+:)?(\d+(?:\.\d+)*)", found or "")
     return upstream[1] if upstream is not None else None
+
+
+def _toml(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(_text(path))
+    except tomllib.TOMLDecodeError:
+        return {}
 
 
 def _text(path: Path) -> str:
