@@ -14,7 +14,7 @@ import pytest
 from misbehaving.support import contestant
 from wirebench.catalog.licences import copyleft
 from wirebench.catalog.model import Needs
-from wirebench.footprint import cargo, composer, debian, go, maven, npm, pip
+from wirebench.footprint import cargo, composer, debian, go, maven, npm, nuget, pip
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, from_name, in_text
 from wirebench.footprint.model import FootprintError, Package, Site
@@ -618,6 +618,109 @@ def test_what_is_no_lock_file_of_composer_is_said_to_be_none(tmp_path: Path, tex
     (site.contestant.folder / "composer.lock").write_text(text)
     with pytest.raises(FootprintError, match=r"composer\.lock: expected"):
         composer.read(site)
+
+
+# --- NuGet ----------------------------------------------------------------------------------------
+
+NUGET_LOCK = """{
+  "version": 1,
+  "dependencies": {
+    "net8.0": {
+      "Fleck": {
+        "type": "Direct", "requested": "[1.2.0, )", "resolved": "1.2.0", "contentHash": "x",
+        "dependencies": {"Some.Base": "2.0.0"}
+      },
+      "Some.Base": {"type": "Transitive", "resolved": "2.0.1", "contentHash": "y"},
+      "mine": {"type": "Project"}
+    },
+    "net8.0/linux-x64": {
+      "Some.Base": {"type": "Transitive", "resolved": "2.0.1"}
+    }
+  }
+}"""
+NUGET_LIST = """<?xml version="1.0" encoding="utf-8"?>
+<packages>
+  <package id="Some.Base" version="2.0.1" targetFramework="net45" />
+  <package version='1.2.0' id='Fleck' />
+  <package id="Analyzer" version="3" developmentDependency="true" />
+</packages>"""
+NUSPEC = """<package><metadata><id>Fleck</id><license type="expression">MIT</license>
+<dependencies><group targetFramework="net45"><dependency id="Some.Base" version="2.0.0" /></group>
+</dependencies></metadata></package>"""
+
+
+def csharp_site(tmp_path: Path, **files: str) -> Site:
+    one = contestant("fleck", tmp_path / "source")
+    one.folder.mkdir()
+    for name, text in files.items():
+        (one.folder / name).write_text(text, encoding="utf-8-sig")
+    (tmp_path / "build").mkdir()
+    return Site(
+        contestant=one,
+        root=tmp_path,
+        build=tmp_path / "build",
+        cache=tmp_path,
+        command=("mono", str(tmp_path / "build/server.exe")),
+        ask=lambda _argv: "",
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "shared"),
+    [("packages.lock.json", NUGET_LOCK, True), ("packages.config", NUGET_LIST, False)],
+)
+def test_nuget_s_packages_by_a_lock_file_or_a_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, text: str, *, shared: bool
+) -> None:
+    monkeypatch.setenv("NUGET_PACKAGES", str(tmp_path / "packages"))
+    site = csharp_site(tmp_path, **{name: text})
+    fleck = tmp_path / ("packages/fleck/1.2.0" if shared else "build/packages/Fleck.1.2.0")
+    fleck.mkdir(parents=True)
+    (fleck / "fleck.1.2.0.nupkg").write_bytes(b"z" * 9)
+    (fleck / "fleck.nuspec").write_text(NUSPEC)
+    found = {one.name: one for one in nuget.read(site).packages}
+    assert [(one.name, one.version, one.direct) for one in found.values()] == [
+        ("Fleck", "1.2.0", True),
+        ("Some.Base", "2.0.1", False),
+    ]
+    assert found["Fleck"].licence == "MIT"
+    assert found["Fleck"].download_bytes == 9
+    assert found["Fleck"].installed_bytes == 9 + len(NUSPEC)
+    assert found["Some.Base"].installed_bytes is None
+    assert {one.ecosystem for one in found.values()} == {"NuGet"}
+
+
+def test_a_project_of_csharp_needs_a_lock_file(tmp_path: Path) -> None:
+    reference = '<Project><PackageReference Include="Fleck" Version="1.2.0" /></Project>'
+    with pytest.raises(FootprintError, match=r"expected packages\.lock\.json beside it"):
+        nuget.read(csharp_site(tmp_path, **{"server.csproj": reference}))
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"dependencies": {"net8.0": {"a": 1}}}', "{}"])
+def test_what_is_no_lock_file_of_nuget_is_said_to_be_none(tmp_path: Path, text: str) -> None:
+    site = csharp_site(tmp_path, **{"packages.lock.json": text})
+    with pytest.raises(FootprintError, match="expected NuGet's lock file"):
+        nuget.read(site)
+
+
+def test_an_assembly_that_stands_in_the_system_is_the_library(tmp_path: Path) -> None:
+    site = csharp_site(tmp_path)
+    assert nuget.read(site).packages == ()
+    (tmp_path / "Fleck.dll").write_bytes(b"x" * 100)
+    needs = Needs(files=(str(tmp_path / "Fleck.dll"),))
+    one = replace(site.contestant, needs=needs, version="1.2.0", license="MIT")
+    site = replace(site, contestant=one)
+    (found,) = nuget.read(site).packages
+    assert (found.name, found.version, found.licence) == ("fleck", "1.2.0", "MIT")
+    assert (found.installed_bytes, found.download_bytes) == (100, None)
+    with pytest.raises(FootprintError, match="not by a program that it builds"):
+        nuget.pieces(site)
+    for name, size in (("server.exe", 7), ("Fleck.dll", 100), ("server.pdb", 50)):
+        (site.build / name).write_bytes(b"x" * size)
+    assert [(one.name, one.bytes) for one in nuget.pieces(site)] == [
+        ("Fleck.dll", 100),
+        ("server.exe", 7),
+    ]
 
 
 # --- licences -------------------------------------------------------------------------------------

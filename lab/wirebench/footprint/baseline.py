@@ -73,6 +73,13 @@ def _java(_ask: Ask) -> tuple[str, int | None]:
     return f"JDK ({command_version('java')})", size_of(program.parent.parent)
 
 
+def _mono(_ask: Ask) -> tuple[str, int | None]:
+    program = Path(find_command("mono") or "mono").resolve()
+    own, library = size_of(program), size_of(program.parent.parent / "lib/mono")
+    total = own + library if own is not None and library is not None else None
+    return f"Mono with its class library ({command_version('mono')})", total
+
+
 def _php(ask: Ask) -> tuple[str, int | None]:
     program = _program("php")
     extensions = size_of(Path(ask(["php", "-r", "echo PHP_EXTENSION_DIR;"]).strip()))
@@ -94,6 +101,7 @@ _LOOKS: Mapping[str, Callable[[Ask], tuple[str, int | None]]] = {
     "bun": _bun,
     "c": _compiler,
     "cpp": _compiler,
+    "csharp": _mono,
     "go": _go,
     "java": _java,
     "node": _node,

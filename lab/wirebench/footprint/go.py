@@ -11,7 +11,7 @@ from typing import Any
 
 from wirebench.footprint import native
 from wirebench.footprint.graph import with_parts
-from wirebench.footprint.licence_names import in_text
+from wirebench.footprint.licence_names import in_folder
 from wirebench.footprint.model import Bill, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
 
@@ -83,7 +83,8 @@ def _package(
     """What is compiled counts: the module that replaces another, or the sources of a folder."""
     path, used = module["Path"], module.get("Replace") or module
     folder = Path(module["Dir"]) if "Dir" in module else None
-    licence = _licence(folder) if folder is not None else None
+    # Modules do not state it, but by convention hold its text (pkg.go.dev/license-policy).
+    licence = in_folder(folder) if folder is not None else None
     size = size_of(folder) if folder is not None else None
     version = used.get("Version")
     if version is None:
@@ -117,13 +118,3 @@ def archive(cache: Path, path: str, version: str) -> Path:
         re.sub(r"[A-Z]", lambda match: f"!{match[0].lower()}", text) for text in (path, version)
     )
     return cache / "cache/download" / escaped / "@v" / f"{known_as}.zip"
-
-
-def _licence(folder: Path) -> str | None:
-    """Go modules do not state it, but by convention hold its text (pkg.go.dev/license-policy)."""
-    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        if re.fullmatch(r"(?i)(licen[cs]e|copying)(\.(md|txt))?", path.name) and path.is_file():
-            # Of several, each is that of a part.
-            found = in_text(path.read_text(encoding="utf-8", errors="replace"))
-            return " AND ".join(found) or None
-    return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 _DEBIAN = {
     "expat": "MIT",
@@ -117,3 +118,14 @@ def in_text(text: str) -> tuple[str, ...]:
     if _BSD in plain:
         found.add("BSD-3-Clause" if _ENDORSE.search(plain) else "BSD-2-Clause")
     return tuple(sorted(found))
+
+
+def in_folder(folder: Path) -> str | None:
+    """By the text of a licence file, whose name is a convention. Of several licences in it, each is
+    that of a part.
+    """
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        if re.fullmatch(r"(?i)(licen[cs]e|copying)(\.(md|txt))?", path.name) and path.is_file():
+            found = in_text(path.read_text(encoding="utf-8", errors="replace"))
+            return " AND ".join(found) or None
+    return None

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from wirebench.build.builder import build_environment, resolve_command
 from wirebench.catalog.model import Contestant, Role
-from wirebench.footprint import cargo, composer, debian, go, maven, npm, pip
+from wirebench.footprint import cargo, composer, debian, go, maven, npm, nuget, pip
 from wirebench.footprint.building import Timed, time_builds
 from wirebench.footprint.features import features_of, http_workload
 from wirebench.footprint.model import (
@@ -34,6 +34,7 @@ MANAGERS: Mapping[str, Manager] = {
     "bun": npm,
     "c": debian,
     "cpp": debian,
+    "csharp": nuget,
     "go": go,
     "java": maven,
     "node": npm,
