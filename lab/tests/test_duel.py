@@ -214,6 +214,8 @@ def test_few_blocks_decide_nothing_and_say_what_is_missing() -> None:
     assert {line.verdict.kind for line in result.lines} == {"undecided"}
     duel = duelled(result)
     assert "3 more blocks" in next(iter(rows(duel, "B")))[-1]
+    almost = judged(cell, trials_of(cell, 5, factor=2, noise=0.01, seed=1), level=0.05, band=0.01)
+    assert next(iter(rows(duelled(almost), "B")))[-1] == "open: about 1 more block"
     assert "try --budget" in markdown(duel)
 
 

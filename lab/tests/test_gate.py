@@ -20,7 +20,7 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import OpenLoad
 from wirebench.cli.main import run_app
 from wirebench.gate.over_duel import over_duel
-from wirebench.gate.text import headline, junit, markdown
+from wirebench.gate.text import headline, junit, markdown, measured, verdict
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
 from wirebench.gate.types import Found
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
@@ -138,6 +138,16 @@ def test_an_interval_over_the_limit_is_not_decided_and_says_what_it_takes() -> N
     assert found.more_blocks is not None
     assert f"About {found.more_blocks} more block" in headline(found)
     assert "--budget" in headline(found)
+
+
+def test_one_block_is_one_and_no_change_has_no_minus() -> None:
+    found = found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
+    (row,) = (one for one in found.rows if one.state == "undecided")
+    one = replace(row, more_blocks=1, estimate=0.9999, low=0.9, high=1.1)
+    assert verdict(one).endswith("; about 1 more block")
+    assert measured(one) == "+0.0% [-10.0%, +10.0%]"
+    assert headline(replace(found, rows=(one,))).startswith("Not decided: ")
+    assert "About 1 more block would" in headline(replace(found, rows=(one,)))
 
 
 def test_few_blocks_decide_nothing() -> None:

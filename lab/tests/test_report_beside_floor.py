@@ -161,6 +161,7 @@ def test_remarks_are_on_the_page(tmp_path: Path) -> None:
         ((-150, -1_200, 900), TIMES, "-0.15 [-1.20, 0.90] µs"),
         ((5 * 1024, 4 * 1024, 6 * 1024), BYTES, "5.00 [4.00, 6.00] KiB"),
         ((0, 0, 0), TIMES, "0.00 [0.00, 0.00] ns"),
+        ((-0.1, -2_000, 1_000), TIMES, "0.00 [-2.00, 1.00] µs"),
     ],
 )
 def test_an_interval_is_in_one_unit(

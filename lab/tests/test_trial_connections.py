@@ -82,7 +82,7 @@ def test_a_client_that_reconnects_in_secret_is_found(
     assert result.failure is not None
     assert result.failure.kind == "client_mismatch"
     assert result.failure.expected == f"what the server accepted: {WHOLE} connections"
-    assert result.failure.received == "1 connections"
+    assert result.failure.received == "1 connection"
 
 
 def test_a_client_that_reconnects_once_in_secret_is_found(
@@ -101,7 +101,7 @@ def test_a_client_that_reconnects_openly_is_found(
     result = called("reconnects_openly", LOAD, server, supervisor, tmp_path)
     assert result.failure is not None
     assert result.failure.kind == "client_mismatch"
-    assert result.failure.expected == "1 connections"
+    assert result.failure.expected == "1 connection"
     assert result.failure.received == f"{WHOLE} connections"
 
 

@@ -24,7 +24,7 @@ def scaled_with_interval(value: float, low: float, high: float, units: Units) ->
     largest = max(abs(value), abs(low), abs(high))
     size, unit = next((one for one in units if largest >= one[0] * 0.9995), units[-1])
     digits = _digits(largest / size)
-    text, low_text, high_text = (f"{one / size:.{digits}f}" for one in (value, low, high))
+    text, low_text, high_text = (f"{one / size:z.{digits}f}" for one in (value, low, high))
     return f"{text} [{low_text}, {high_text}] {unit}"
 
 

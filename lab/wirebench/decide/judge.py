@@ -22,7 +22,7 @@ from wirebench.catalog.studies import (
     on_all_cores,
     over_tls,
 )
-from wirebench.catalog.units import BYTES, scaled
+from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.decide.known import Known, Measured
 from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State
 from wirebench.report.figures import figure, figure_sign, title
@@ -441,7 +441,11 @@ def _measured(
         f"a client of {question.calls}"
         if question.calls is not None
         else f"{question.serves}"
-        + (f" on {question.connections} connections" if question.connections is not None else "")
+        + (
+            f" on {count_of(question.connections, 'connection')}"
+            if question.connections is not None
+            else ""
+        )
     )
     place = place.newest_of(name) if place is not None else None
     entry = place.entry(name) if place is not None else None

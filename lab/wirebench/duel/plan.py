@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from wirebench.catalog.model import Workload
 from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Cell, ClosedLoad, OpenLoad
+from wirebench.catalog.units import count_of
 from wirebench.duel.sides import Side
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
@@ -45,7 +46,7 @@ class DuelLoad:
                 warmup_ns=self.warmup_ns,
                 window_ns=self.window_ns,
             )
-            title = f"{self.connections} connections"
+            title = count_of(self.connections, "connection")
         else:
             load = OpenLoad(
                 connections=self.connections,
@@ -57,7 +58,8 @@ class DuelLoad:
                 warmup_ns=self.warmup_ns,
                 window_ns=self.window_ns,
             )
-            title = f"{self.rate_per_s:g} requests a second over {self.connections} connections"
+            over = count_of(self.connections, "connection")
+            title = f"{self.rate_per_s:g} requests a second over {over}"
         if self.in_flight > 1:
             title += f", {self.in_flight} in flight on each"
         return Cell(

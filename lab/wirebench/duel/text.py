@@ -127,7 +127,7 @@ def verdict_text(line: Line) -> str:
     if line.verdict.beyond_blocks:
         return f"open: {line.verdict.reason}"
     if line.verdict.blocks_needed is not None:
-        return f"open: about {line.verdict.blocks_needed} more blocks"
+        return f"open: about {count_of(line.verdict.blocks_needed, 'more block')}"
     return "open: too close to the band's edge" if line.ratio is not None else "open: no figures"
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wirebench.catalog.units import count_of
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
 from wirebench.gate.over_duel import LEAST_NOISE
@@ -241,7 +242,9 @@ def _change(row: Row, change: Change, shift: Shift) -> Candidate:
     low, high = change.ratio.low, change.ratio.high
     if spread is None or low is None or high is None:
         least, blocks = DEFAULT.min_blocks, change.ratio.blocks
-        reason = f"{blocks} blocks in one of the runs; an interval needs {least} in both"
+        reason = (
+            f"{count_of(blocks, 'block')} in one of the runs; an interval needs {least} in both"
+        )
         return Candidate(row=replace(row, reason=reason, more_blocks=max(1, least - blocks)))
     centre = math.log(change.ratio.estimate)
     half = max(math.log(high) - centre, centre - math.log(low))

@@ -46,7 +46,7 @@ def what_it_takes(found: Found) -> str:
     more = found.more_blocks
     if more is None:
         return "More blocks would not decide it all; the rows say why."
-    text = f"About {more} more {'block' if more == 1 else 'blocks'} would probably decide it"
+    text = f"About {count_of(more, 'more block')} would probably decide it"
     if found.block_seconds is None:
         return f"{text}: measure with more blocks or --repeats."
     minutes = math.ceil(1.2 * (found.blocks + more) * found.block_seconds / 60)
@@ -62,7 +62,7 @@ def measured(row: Row) -> str:
     def shown(value: float) -> str:
         match row.threshold.kind:
             case "change":
-                return f"{value - 1:+.1%}"
+                return f"{value - 1:+z.1%}"
             case "errors":
                 return f"{value:.0f}"
             case "figure":
@@ -79,7 +79,7 @@ def verdict(row: Row) -> str:
     if row.reason:
         text += f": {row.reason}"
     if row.state == "undecided" and row.low is not None and row.more_blocks is not None:
-        return f"{text}; about {row.more_blocks} more blocks"
+        return f"{text}; about {count_of(row.more_blocks, 'more block')}"
     if row.reason == "the interval contains the limit":
         return f"{text}; {TOO_CLOSE}"
     return text

@@ -95,7 +95,7 @@ def _row(one: Artefact, cells: Mapping[str, CellAnalysis]) -> tuple[str, ...]:
     adds = ""
     if off is not None and on is not None:
         share = (on - off) / one.value
-        adds = f"{_signed(on - off)}, {share:.0%} of what was published"
+        adds = f"{_signed(on - off)}, {share:z.0%} of what was published"
     published = amount(_METRIC, one.value)
     return (one.contestant, one.published, published, one.says, *shown, adds)
 

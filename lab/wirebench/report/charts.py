@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import altair as alt
 
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import bound_sign, noun, ratio_text, times
 from wirebench.report.histograms import MEDIAN, Point
 from wirebench.report.palette import MARKS, Look
@@ -124,7 +125,7 @@ def _forest_row(name: str, ratio: Ratio, mark: str, bound: Bound | None = None) 
         "high": ratio.high if ratio.high is not None else ratio.estimate,
         "mark": mark,
         "bound": bound,
-        "text": f"{bound_sign(bound)}{ratio_text(ratio)}, {ratio.blocks} blocks",
+        "text": f"{bound_sign(bound)}{ratio_text(ratio)}, {count_of(ratio.blocks, 'block')}",
     }
 
 

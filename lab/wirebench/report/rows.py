@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from wirebench.catalog.units import duration
+from wirebench.catalog.units import count_of, duration
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
     FAILED,
@@ -150,7 +150,7 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> Iterable[str]
     if entry.breaking is not None:
         yield breaking_text(entry.breaking)
     for warning, count in entry.warnings.items():
-        yield f"{warning.replace('_', ' ')} in {count} trials"
+        yield f"{warning.replace('_', ' ')} in {count_of(count, 'trial')}"
 
 
 def _tried(entry: EntryAnalysis) -> int:

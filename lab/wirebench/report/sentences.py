@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import amount, bound_sign, figure_sign, names, noun, ratio_text
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
 
@@ -78,7 +79,8 @@ def _nothing(cell: CellAnalysis) -> str:
             return f"Too few blocks for a verdict: {cell.blocks}. {care}"
         most = max(entry.summary.trials for entry in short)
         return (
-            f"Too few valid trials for a verdict: {most} at most in {cell.blocks} blocks;"
+            f"Too few valid trials for a verdict: {most} at most in"
+            f" {count_of(cell.blocks, 'block')};"
             f" {void} were void. {care}"
         )
     return "No contestant but the floor was measured."
@@ -168,7 +170,8 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
                 " blocks may not settle it."
             )
         else:
-            yield f"About {needed} more blocks would settle {above.entry} and {below.entry}."
+            more = count_of(needed, "more block")
+            yield f"About {more} would settle {above.entry} and {below.entry}."
     needs = [
         pair.verdict.blocks_needed
         for _, _, pair in undecided

@@ -12,6 +12,7 @@ from scipy import special
 
 from wirebench.catalog.model import Unit, unit_of
 from wirebench.catalog.studies import Cell, OpenLoad
+from wirebench.catalog.units import count_of
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.bottleneck import (
     LIMITED_METRICS,
@@ -309,8 +310,8 @@ def _verdict(change: Change, adjusted_p: float, settings: Settings) -> Verdict:
     assert ratio is not None
     if ratio.low is None or ratio.high is None:
         reason = (
-            f"{ratio.blocks} blocks in one of the runs; an interval needs {settings.min_blocks} in"
-            " both"
+            f"{count_of(ratio.blocks, 'block')} in one of the runs; an interval needs"
+            f" {settings.min_blocks} in both"
         )
         return Verdict(
             kind="undecided", blocks_needed=settings.min_blocks - ratio.blocks, reason=reason

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy import special
 
+from wirebench.catalog.units import count_of
 from wirebench.stats.ratio import Floats, Interval, bca_interval, median
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import Verdict
@@ -65,7 +66,7 @@ def judge(
     blocks = len(log_ratios)
     more: int | None = settings.min_blocks - blocks
     if blocks < settings.min_blocks:
-        reason = f"{blocks} common blocks; an interval needs {settings.min_blocks}"
+        reason = f"{count_of(blocks, 'common block')}; an interval needs {settings.min_blocks}"
         return Verdict(kind="undecided", blocks_needed=more, reason=reason)
     if interval is None:
         interval = bca_interval(log_ratios, settings=settings)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from wirebench.catalog.studies import HOST, ClientLoad
+from wirebench.catalog.units import count_of
 from wirebench.catalog.warmup import warmup_operations
 from wirebench.process import names, sessions
 from wirebench.process.accepted import FILE as ACCEPTED
@@ -96,20 +97,20 @@ def _compare_connections(
         if accepted < reported:
             wrong = (
                 "the client reported more connections than this host accepted",
-                f"at most {accepted} connections",
-                f"{reported} connections",
+                f"at most {count_of(accepted, 'connection')}",
+                count_of(reported, "connection"),
             )
     elif accepted != reported:
         wrong = (
             "the client reported other connections than its server accepted",
-            f"what the server accepted: {accepted} connections",
-            f"{reported} connections",
+            f"what the server accepted: {count_of(accepted, 'connection')}",
+            count_of(reported, "connection"),
         )
     elif accepted not in exact:
         wrong = (
             "the client opened other connections than its policy says",
             _range_text(exact),
-            f"{accepted} connections",
+            count_of(accepted, "connection"),
         )
     if wrong is not None:
         message, expected, received = wrong
@@ -131,4 +132,4 @@ def _compare_connections(
 
 def _range_text(numbers: range) -> str:
     least, most = numbers[0], numbers[-1]
-    return f"{least} connections" if least == most else f"{least} to {most} connections"
+    return count_of(most, "connection") if least == most else f"{least} to {most} connections"
