@@ -126,6 +126,7 @@ def test_rows_of_another_scheme_are_refused() -> None:
     ("arguments", "said"),
     [
         (["--policy", "reuse,old"], "--policy: expected some of reuse,new,cold"),
+        (["--seconds", "inf"], "--seconds: expected a finite number, got inf"),
         (["go/net-http"], "CONTESTANT: expected a C++ client"),
         (["--json", "/nowhere/at/all.json"], "--json: expected a file in a folder that exists"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
@@ -60,6 +61,12 @@ def check_known(name: str, given: str, known: Sequence[str], *, nothing: str) ->
     if given not in known:
         expected = ", ".join(dict.fromkeys(known)) or f"nothing: {nothing}"
         raise CatalogError(f"{name}: expected one of {expected}, got {given!r}")
+
+
+def check_finite(option: str, number: float | None) -> None:
+    """``CatalogError`` for an infinite number, which is above every least value of an option."""
+    if number is not None and not math.isfinite(number):
+        raise CatalogError(f"{option}: expected a finite number, got {number}")
 
 
 def default_jobs(given: int | None) -> int:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.model import SCHEMES, WORKLOADS
-from wirebench.cli.arguments import check_known, check_output
+from wirebench.cli.arguments import check_finite, check_known, check_output
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console
 from wirebench.cli.report import RESULTS
 from wirebench.decide.text import alike, headline, rank_text, sources
@@ -183,6 +183,8 @@ def decide(
     from wirebench.decide.known import read_known
     from wirebench.store.rundir import complete_runs
 
+    check_finite("--rate", rate)
+    check_finite("--throughput", throughput)
     check_output("--json", json_file)
     root = find_root()
     catalog = load_catalog(root)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 import secrets
 import shlex
@@ -18,7 +17,7 @@ from wirebench import __version__
 from wirebench.catalog import CatalogError
 from wirebench.catalog.studies import REPLY_TIMEOUT_NS, parse_duration
 from wirebench.catalog.units import count_of, rough_duration
-from wirebench.cli.arguments import check_folder, default_jobs, open_catalog
+from wirebench.cli.arguments import check_finite, check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, say_warning
 from wirebench.cli.execute import RESULTS
 
@@ -162,8 +161,7 @@ def request_of(
     _check_text("OPTIONS", options)
     if not path.startswith("/"):
         raise CatalogError(f"--path: expected a path that begins with '/', got {path!r}")
-    if rate is not None and not math.isfinite(rate):
-        raise CatalogError(f"--rate: expected a finite number, got {rate}")
+    check_finite("--rate", rate)
     if ready is not None and not re.fullmatch(r"/[\x21-\x7e]*", ready):
         raise CatalogError(
             f"--ready: expected a path that begins with '/', of ASCII without blanks, got {ready!r}"

@@ -16,6 +16,7 @@ from wirebench.catalog.model import CALLED
 from wirebench.cli.arguments import (
     Jobs,
     Selectors,
+    check_finite,
     check_output,
     default_jobs,
     open_catalog,
@@ -71,6 +72,7 @@ def google_benchmark(
     policies = policy.split(",")
     if not policies or not set(policies) <= set(POLICIES):
         raise CatalogError(f"--policy: expected some of {','.join(POLICIES)}, got {policy!r}")
+    check_finite("--seconds", seconds)
     check_output("--json", json_file)
     catalog = open_catalog()
     chosen = [
