@@ -139,6 +139,7 @@ def make_plan(world: World) -> Plan:
                 role=study.role,
                 preset=preset.name,
                 preset_title=preset.title,
+                left_out=dict.fromkeys(preset.without, f"the preset {preset.name} leaves it out"),
             )
         )
         for index, cell in enumerate(preset.cells):

@@ -328,13 +328,19 @@ def test_a_row_says_why_the_run_lacks_its_contestant(
     assert row_of(first, "Restbed").note == "not in the run"
 
 
-def test_who_was_not_asked_for_is_not_left_out_by_the_preset(tmp_path: Path) -> None:
+def test_what_was_left_out_is_what_the_run_s_own_plan_says(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, WORLD))
-    study = study_of("concurrency")
-    assert why_absent(run, study)["python/flask-run"] == "the preset quick leaves it out"
-    only = replace(run.info.selection, only=("c/libevent",))
-    asked = replace(run, info=replace(run.info, selection=only, absent=()))
-    assert why_absent(asked, study) == {}
+    assert why_absent(run, "concurrency")["python/flask-run"] == "the preset quick leaves it out"
+    assert run.plan is not None
+    late = {"c20000": "the run's time does not hold this cell"}
+    texts = tuple(replace(one, left_out=late) for one in run.plan.studies)
+    timed = replace(
+        run, plan=replace(run.plan, studies=texts), info=replace(run.info, absent=())
+    )
+    assert why_absent(timed, "concurrency") == late
+    cells = analyse_run(timed).of_study("concurrency")
+    last = beside(read(CONCURRENCY), cells, late)[1].rows[-1]
+    assert last.note == "not in the run: the run's time does not hold this cell"
 
 
 def test_a_cell_that_few_hosts_have_stands_where_the_run_has_it(tmp_path: Path) -> None:

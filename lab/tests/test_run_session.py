@@ -297,6 +297,32 @@ def test_whom_a_preset_has_no_time_to_warm_up_is_said() -> None:
     assert list(scope_notes(scope("go/net-http"))) == []
 
 
+def test_a_plan_says_what_was_left_out_and_why(tmp_path: Path) -> None:
+    study = STUDIES["concurrency"]
+    quick = replace(study.preset("quick"), without=("go/net-http",))
+
+    def left_out(*only: str) -> Mapping[str, str]:
+        one = session(
+            tmp_path,
+            FakeBench(),
+            selection(only=only),
+            studies={"concurrency": replace(study, presets={"quick": quick})},
+        )
+        one.scope = replace(
+            one.scope, unwarmed=("java/cold",), untimely=("concurrency.c1000", "rest.local")
+        )
+        plan = one.prepare()
+        one.directory.close()
+        return plan.studies[0].left_out
+
+    others = {
+        "java/cold": "the preset quick has no time for its warm-up",
+        "c1000": "the run's time does not hold this cell",
+    }
+    assert left_out() == {"go/net-http": "the preset quick leaves it out", **others}
+    assert left_out("go/net-http") == others
+
+
 def test_builds_that_take_far_longer_than_others_begin_first(tmp_path: Path) -> None:
     everybody = {**EVERYBODY, "rust/axum": contestant("rust/axum", serves=HELLO)}
     one = session(tmp_path, bench := FakeBench(), selection(), everybody=everybody)

@@ -67,6 +67,10 @@ class StudyText:
     role: Role
     preset: str
     preset_title: str
+    left_out: dict[str, str] = field(default_factory=dict)
+    """Why the run lacks what the study has, by contestant or by the cell's id: as the study was
+    when the plan was drawn.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -136,7 +136,7 @@ class _Runs:
         (shown,) = beside(
             self._source.model_copy(update={"tables": (table,)}),
             cells,
-            why_absent(part.run, self._study) if part is not None else None,
+            why_absent(part.run, self._name) if part is not None else None,
         )
         here = {cell.cell for cell in cells}
         lacking = [one for one in wanted if here.isdisjoint(one.cells)]

@@ -13,7 +13,6 @@ from wirebench.catalog.published import (
     PublishedFigure,
     PublishedTable,
 )
-from wirebench.catalog.studies import Study
 from wirebench.report.figures import (
     FAILED,
     SIGNS,
@@ -139,25 +138,18 @@ class BesideTable:
         return tuple(line for line in lines if line)
 
 
-def why_absent(run: StoredRun, study: Study) -> dict[str, str]:
-    """By contestant, why the run lacks it: it was not there, or the preset leaves it out."""
-    selection = run.info.selection
-    preset = study.presets.get(selection.preset)
-    reasons = (
-        dict.fromkeys(preset.without, f"the preset {preset.name} leaves it out")
-        if preset is not None and not selection.only
-        else {}
-    )
-    return reasons | {
-        one.contestant: one.reason for one in run.info.absent if study.name in one.studies
-    }
+def why_absent(run: StoredRun, study: str) -> dict[str, str]:
+    """By contestant or the cell's id, why the run lacks it: it was not there, or was left out."""
+    planned = run.plan.studies if run.plan is not None else ()
+    left_out = next((one.left_out for one in planned if one.name == study), {})
+    return left_out | {one.contestant: one.reason for one in run.info.absent if study in one.studies}
 
 
 def beside(
     published: Published, cells: Sequence[CellAnalysis], absent: Mapping[str, str] | None = None
 ) -> tuple[BesideTable, ...]:
     """The published tables with the figures of a run's cells, which are of the same study.
-    ``absent``: why the run lacks a contestant (``why_absent``).
+    ``absent``: why the run lacks a contestant or a cell (``why_absent``).
     """
     by_id = {cell.cell: cell for cell in cells}
     return tuple(
@@ -316,9 +308,9 @@ def _row(
 
 def _why_none(one: _Mapped, absent: Mapping[str, str]) -> str:
     """Why the run has no entry for a published figure."""
-    name = one.row.contestant or ""
-    if one.cell is not None and name in absent:
-        return f"not in the run: {absent[name]}"
+    lacking = (one.row.contestant if one.cell is not None else one.row.cell) or ""
+    if lacking in absent:
+        return f"not in the run: {absent[lacking]}"
     if one.row.absent:
         return one.row.absent
     return "not in the run" if one.cell is not None else "the run has no such cell"

@@ -126,7 +126,7 @@ def article_view(
     """``cells``: the run's, of the study."""
     return article_of(
         published,
-        beside(published, cells, why_absent(run, study)),
+        beside(published, cells, why_absent(run, study.name)),
         claim_views(published, cells, study),
     )
 

@@ -285,7 +285,7 @@ class Session:
         threads = self.bench.hardware_threads
         plan = Plan(
             seed=seed,
-            studies=tuple(_text(study, preset) for study, preset in self.scope.studies),
+            studies=tuple(_text(study, preset, self.scope) for study, preset in self.scope.studies),
             cells=tuple(cells),
             budget_ns=self.scope.budget_ns,
             estimate_ns=sum(
@@ -356,7 +356,10 @@ class Session:
         return True
 
 
-def _text(study: Study, preset: Preset) -> StudyText:
+def _text(study: Study, preset: Preset, scope: Scope) -> StudyText:
+    spared = () if scope.selection.only else preset.without
+    own = f"{study.name}."
+    untimely = (key.removeprefix(own) for key in scope.untimely if key.startswith(own))
     return StudyText(
         name=study.name,
         title=study.title,
@@ -364,6 +367,9 @@ def _text(study: Study, preset: Preset) -> StudyText:
         role=study.role,
         preset=preset.name,
         preset_title=preset.title,
+        left_out=dict.fromkeys(spared, f"the preset {preset.name} leaves it out")
+        | dict.fromkeys(scope.unwarmed, f"the preset {preset.name} has no time for its warm-up")
+        | dict.fromkeys(untimely, "the run's time does not hold this cell"),
     )
 
 
