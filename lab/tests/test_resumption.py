@@ -7,7 +7,7 @@ import shutil
 import socket
 import ssl
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -16,7 +16,8 @@ from rich.console import Console
 
 from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
 from synthetic_run import World, write_run
-from wirebench.catalog import find_root
+from wirebench.build import build, resolve_command
+from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import ClientLoad, load_study, parse_study
 from wirebench.cli.table import cell_table
@@ -49,6 +50,15 @@ def nginx() -> Program:
     return Program(argv=("sh", str(folder / "serve.sh")), folder=folder)
 
 
+def floor() -> Program:
+    one = load_catalog(find_root()).contestants["cpp/floor"]
+    built = build(one, find_root(), jobs=2, roles=["server"])
+    if built.status == "not_installed":
+        pytest.skip(built.message)
+    assert built.folder is not None, built.log_tail
+    return Program(argv=tuple(resolve_command(one, built.folder, "server")), folder=built.folder)
+
+
 def connect_thrice(port: int, files: Certificates, version: ssl.TLSVersion) -> list[bool | None]:
     """Each connection brings the session of the one before."""
     context = ssl.create_default_context(cafile=str(files.ca_file))
@@ -69,10 +79,11 @@ def connect_thrice(port: int, files: Certificates, version: ssl.TLSVersion) -> l
 
 @pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
 @pytest.mark.parametrize("resumption", [False, True])
-def test_nginx_issues_sessions_and_notes_who_resumes_one(
-    resumption: bool, version: ssl.TLSVersion, supervisor: Supervisor
+@pytest.mark.parametrize("of", [nginx, pytest.param(floor, marks=pytest.mark.long)])
+def test_servers_issue_sessions_and_note_who_resumes_one(
+    of: Callable[[], Program], resumption: bool, version: ssl.TLSVersion, supervisor: Supervisor
 ) -> None:
-    server = nginx()
+    server = of()
     with supervisor.scope() as scope:
         files, noted = issue(scope.folder), scope.folder / "sessions"
         running = start_server(
@@ -130,13 +141,16 @@ def test_the_table_and_the_report_say_how_many_resumed(
     assert "resumed 999 of 1,000 connections" in capsys.readouterr().out
 
 
-def test_the_cell_differs_from_the_one_beside_it_by_the_sessions_alone() -> None:
-    cells = {cell.id: cell.load for cell in load_study(find_root() / STUDY).preset("tls").cells}
-    off, on = cells["https-new-1024"], cells["https-new-1024-resumption"]
+@pytest.mark.parametrize(("scheme", "server"), [("https", "c/nginx"), ("wss", "cpp/floor")])
+def test_the_cell_differs_from_the_one_beside_it_by_the_sessions_alone(
+    scheme: str, server: str
+) -> None:
+    cells = {cell.id: cell.load for cell in load_study(find_root() / STUDY).preset("full").cells}
+    off, on = cells[f"{scheme}-new-1024"], cells[f"{scheme}-new-1024-resumption"]
     assert isinstance(off, ClientLoad)
     assert isinstance(on, ClientLoad)
-    assert (off.resumption, on.resumption, on.server) == (False, True, "c/nginx")
-    assert replace(off, resumption=True, server="c/nginx", typical_ns=on.typical_ns) == on
+    assert (off.resumption, on.resumption, on.server) == (False, True, server)
+    assert replace(off, resumption=True, server=server, typical_ns=on.typical_ns) == on
 
 
 def test_there_is_nothing_to_resume_without_tls() -> None:

@@ -1,13 +1,17 @@
 #include "tls.hpp"
 
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <cstdio>
 #include <stdexcept>
+#include <system_error>
 #include <utility>
 
 namespace wirebench {
@@ -33,6 +37,25 @@ tls_context make_context(const SSL_METHOD* method) {
     return out;
 }
 
+int noted_in = -1;  // shared with processes that are forked later
+
+void note_session(const SSL* session, int where, int /*result*/) {
+    if ((where & SSL_CB_HANDSHAKE_DONE) == 0) return;
+    static unsigned long connections = 0;
+    dprintf(noted_in, "%d.%lu %c\n", static_cast<int>(getpid()), ++connections,
+            SSL_session_reused(session) == 1 ? 'r' : '.');
+}
+
+void issue_sessions(SSL_CTX& context, const std::string& file) {
+    noted_in = open(file.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (noted_in < 0)
+        throw std::system_error(errno, std::generic_category(), "WIREBENCH_TLS_SESSIONS " + file);
+    SSL_CTX_set_session_cache_mode(&context, SSL_SESS_CACHE_SERVER);
+    SSL_CTX_clear_options(&context, SSL_OP_NO_TICKET);
+    SSL_CTX_set_num_tickets(&context, 2);  // OpenSSL's own number
+    SSL_CTX_set_info_callback(&context, note_session);
+}
+
 ssize_t result_of(ssl_st& session, int done) {
     if (done > 0) return done;
     switch (SSL_get_error(&session, done)) {
@@ -54,12 +77,14 @@ void tls_free::operator()(ssl_st* session) const noexcept { SSL_free(session); }
 void tls_free::operator()(ssl_ctx_st* context) const noexcept { SSL_CTX_free(context); }
 void tls_free::operator()(ssl_session_st* ticket) const noexcept { SSL_SESSION_free(ticket); }
 
-tls_context make_server_context(const std::string& certificate_file, const std::string& key_file) {
+tls_context make_server_context(const std::string& certificate_file, const std::string& key_file,
+                                const std::string& sessions_file) {
     auto out = make_context(TLS_server_method());
     if (SSL_CTX_use_certificate_chain_file(out.get(), certificate_file.c_str()) != 1)
         fail("WIREBENCH_TLS_CERT " + certificate_file);
     if (SSL_CTX_use_PrivateKey_file(out.get(), key_file.c_str(), SSL_FILETYPE_PEM) != 1)
         fail("WIREBENCH_TLS_KEY " + key_file);
+    if (!sessions_file.empty()) issue_sessions(*out, sessions_file);
     return out;
 }
 

@@ -23,8 +23,11 @@ using tls_session = std::unique_ptr<ssl_st, tls_free>;
 using tls_context = std::unique_ptr<ssl_ctx_st, tls_free>;
 using tls_ticket = std::unique_ptr<ssl_session_st, tls_free>;
 
-// PEM files. No session is kept, and no ticket is sent: each handshake is a whole one.
-tls_context make_server_context(const std::string& certificate_file, const std::string& key_file);
+// PEM files. Without a file for sessions none is kept, and no ticket is sent: each handshake is a
+// whole one. With it they are, and the file gets a line for each connection: "NUMBER r" where it
+// resumed one, else "NUMBER .".
+tls_context make_server_context(const std::string& certificate_file, const std::string& key_file,
+                                const std::string& sessions_file);
 // Empty: the system's certificates.
 tls_context make_client_context(const std::string& ca_file);
 
