@@ -383,6 +383,7 @@ def test_without_a_number_of_connections_the_smallest_cell_counts(tmp_path: Path
         (Question(serves="rest"), "run rest --preset hour"),
         (Question(serves="rest", tls=True), "run rest --preset hour"),
         (Question(serves="ws.count"), "run websocket --preset hour"),
+        (Question(serves="ws.broadcast"), "run websocket --preset broadcast"),
         (Question(calls="wss"), "run roundtrip --preset hour"),
     ],
 )
@@ -431,6 +432,23 @@ def test_times_at_fewer_connections_than_wanted_are_borderline_and_say_so(tmp_pa
     assert (fewer.state, fewer.text) == ("borderline", f"{enough.text}, on 50 connections")
     assert fewer.where.startswith("concurrency rate-1000, run ")
     assert p99(1, 1000)["rust/axum"].state == "fails", "more connections do not make it faster"
+
+
+def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None:
+    world = World(studies=("websocket",), preset="broadcast", blocks=9, samples=60)
+    write_run(tmp_path, world)
+    question = Question(serves="ws.broadcast", connections=1000, p99_ns=10**12, cpu_ns=10**9)
+    decision = answer(tmp_path, replace(question, throughput_per_s=1, total_memory_bytes=2**40))
+    assert "websocket broadcast-1000, run " in decision.ordered_by
+    assert decision.first == ("c/libwebsockets",)
+    for found in of(decision.shortlist, "c/libwebsockets").findings:
+        assert found.state == "holds"
+        assert found.where.startswith("websocket broadcast-1000, run ")
+    assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
+        "ws.broadcast on 10001 connections": "unknown",
+        "p99 <= 1,000 s": "unknown",
+        "CPU per message <= 1.00 s": "unknown",
+    }
 
 
 def test_over_tls_plain_cells_answer_where_no_cell_has_tls(tmp_path: Path) -> None:

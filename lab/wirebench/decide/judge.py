@@ -181,6 +181,10 @@ class _Planned:
 P = TypeVar("P", bound=_Place)
 
 
+_UNSATURATED = ("each", "broadcast")
+"""Kinds of cells whose next request waits for the last: they say something of times and costs."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Places(Generic[P]):
     """The cells that answer the question."""
@@ -201,7 +205,7 @@ class _Places(Generic[P]):
         if metric not in (_METRICS["cpu"], _METRICS["p99"]):
             return self.saturated
         if self.pinned is None and self.saturated is not None:
-            return self.saturated if self.saturated.cell.kind == "each" else None
+            return self.saturated if self.saturated.cell.kind in _UNSATURATED else None
         return self.pinned
 
 
@@ -211,7 +215,7 @@ def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
         return _Places(saturated=client, pinned=None)
     least = question.connections or 0
     enough = [one for one in wanted if most_connections(one.cell.load) >= least]
-    saturated = [one for one in enough if one.cell.kind in ("closed", "each", "ramp")]
+    saturated = [one for one in enough if one.cell.kind in ("closed", "ramp", *_UNSATURATED)]
     pinned = [
         one
         for one in wanted
@@ -586,7 +590,7 @@ def _standard(number: str, known: Known, name: str) -> Finding:
     return Finding(limit=limit, state="fails" if broken else "holds", text=text)
 
 
-_LONG_ENOUGH = ("hour", "evening", "published", "tls", "load", "full")
+_LONG_ENOUGH = ("hour", "broadcast", "evening", "published", "tls", "load", "full")
 """The presets that a command may name, the shortest first. ``quick`` leaves out too many."""
 
 
