@@ -18,9 +18,18 @@ from wirebench.catalog import load_catalog
 from wirebench.catalog.model import Contestant
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.footprint import measure as measure_module
 from wirebench.footprint import records
 from wirebench.footprint.building import time_builds
-from wirebench.footprint.model import Advisory, Audit, Footprint, FootprintError
+from wirebench.footprint.model import (
+    Advisory,
+    Audit,
+    Bill,
+    Footprint,
+    FootprintError,
+    Piece,
+    Site,
+)
 from wirebench.footprint.osv import (
     audit,
     compare_debian,
@@ -69,6 +78,10 @@ def test_a_line_counts_the_librarys_packages_only() -> None:
     }
 
 
+def test_a_release_of_tomorrow_is_of_today() -> None:
+    assert texts(footprint(released=TODAY + datetime.timedelta(days=1)))["age"] == "0.0 years"
+
+
 def test_what_is_missing_is_not_known_with_the_reason_and_never_0() -> None:
     one = footprint(
         packages=(package("a", installed_bytes=None), package("b")),
@@ -84,6 +97,29 @@ def test_what_is_missing_is_not_known_with_the_reason_and_never_0() -> None:
         "ships not known of cpp/mine: no strip",
         "idle not known of cpp/mine: a client ends",
     ]
+
+
+def test_what_a_package_manager_says_may_be_another_thing(
+    tiny: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Strange:
+        compiled = ()
+
+        def read(self, _site: Site) -> Bill:
+            raise KeyError("packages")
+
+        def offline(self, _site: Site) -> dict[str, str]:
+            return {}
+
+        def pieces(self, _site: Site) -> tuple[Piece, ...]:
+            return (Piece(name="server", bytes=7),)
+
+    monkeypatch.setattr(measure_module, "MANAGERS", {"tiny": Strange()})
+    assert run_app(["footprint"]) == EXIT_OK
+    kept = records.read(tiny / "results", "tiny/mine", "server")
+    assert kept is not None
+    assert "is strange: KeyError('packages')" in kept.unknown["packages"]
+    assert kept.shipped_bytes == 7
 
 
 def test_without_a_package_manager_nothing_is_counted() -> None:

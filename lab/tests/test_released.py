@@ -48,6 +48,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_an_age_is_in_years(project: Project) -> None:
     project.add("node/mine", MANIFEST + "released = 2020-08-01\n" + RUN)
     assert age(project.contestant("node/mine"), TODAY) == "2020-08, 6.3 years"
+    assert age(project.contestant("node/mine"), datetime.date(2020, 7, 31)) == "2020-08, 0.0 years"
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,14 +17,13 @@ compiled: tuple[str, ...] = (".rs",)
 
 
 def read(site: Site) -> Bill:
-    target = next(
-        line.removeprefix("host: ")
-        for line in site.ask(["rustc", "-vV"]).splitlines()
-        if line.startswith("host: ")
-    )
+    told = site.ask(["rustc", "-vV"])
+    host = re.search(r"(?m)^host: (\S+)$", told)
+    if host is None:
+        raise FootprintError(f"rustc -vV: expected a line with its host, got {told!r}")
     manifest = str(site.contestant.folder / "Cargo.toml")
     asked = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
-    text = site.ask([*asked, "--filter-platform", target, "--manifest-path", manifest])
+    text = site.ask([*asked, "--filter-platform", host[1], "--manifest-path", manifest])
     packages = packages_of(json.loads(text))
     return Bill(manager="cargo", packages=with_parts(packages, json=site.contestant.json))
 

@@ -80,6 +80,15 @@ def asker(root: Path) -> Ask:
     return ask
 
 
+@contextmanager
+def _understood() -> Iterator[None]:
+    """What a package manager writes may be another thing in another release of it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError) as error:
+        raise FootprintError(f"what its package manager says is strange: {error!r}") from error
+
+
 def usual_role(contestant: Contestant) -> Role:
     """The role that is measured unless another is asked for."""
     return "server" if contestant.serves else "client"
@@ -130,7 +139,7 @@ def measure(
         unknown |= dict.fromkeys(("packages", "shipped_bytes", *_BUILDS), reason)
     else:
         doing("reading what it depends on")
-        with part("packages"):
+        with part("packages"), _understood():
             bill = manager.read(site)
         doing("weighing what one ships")
         with part("shipped_bytes"):

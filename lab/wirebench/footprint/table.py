@@ -53,7 +53,7 @@ def _years(one: Footprint, today: datetime.date) -> float | None:
 
 
 def _age(one: Footprint, today: datetime.date) -> str:
-    return f"{_years(one, today):.1f} years"
+    return f"{_years(one, today):z.1f} years"
 
 
 def _copyleft(one: Footprint, _today: datetime.date) -> float | None:

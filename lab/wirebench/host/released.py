@@ -42,7 +42,7 @@ def age(contestant: Contestant, today: datetime.date) -> str:
     day = released(contestant)
     if day is None:
         return f"age unknown ({why_unknown(contestant)})"
-    return f"{day:%Y-%m}, {(today - day).days / _DAYS_OF_A_YEAR:.1f} years"
+    return f"{day:%Y-%m}, {(today - day).days / _DAYS_OF_A_YEAR:z.1f} years"
 
 
 def why_unknown(contestant: Contestant) -> str:
