@@ -166,7 +166,8 @@ def test_the_table_says_what_each_adds_and_its_share_of_what_was_published(
     falling = artefact_table([artefact("on")], less)
     assert falling is not None
     assert falling.rows[0][-1] == "-10.0 µs, -1% of what was published"
-    hardly = artefact_table([artefact("on")], [known[0], _Cell("on", {"a/b": 49_000.0})])
+    same: list[Any] = [known[0], _Cell("on", {"a/b": 49_000.0})]
+    hardly = artefact_table([artefact("on")], same)
     assert hardly is not None
     assert hardly.rows[0][-1] == "-1.00 µs, 0% of what was published"
 

@@ -586,7 +586,7 @@ def test_composer_s_packages_are_those_that_the_contestant_needs(
 ) -> None:
     site = php_site(tmp_path, shared=shared)
     monkeypatch.setenv("COMPOSER_CACHE_DIR", str(tmp_path / "cached"))
-    digest = hashlib.sha1(b"https://example.org/ratchet").hexdigest()  # noqa: S324
+    digest = hashlib.sha1(b"https://example.org/ratchet").hexdigest()
     kept = tmp_path / "cached/files/cboden/ratchet" / f"{digest}.zip"
     kept.parent.mkdir(parents=True)
     kept.write_bytes(b"z" * 9)

@@ -334,9 +334,7 @@ def test_what_was_left_out_is_what_the_run_s_own_plan_says(tmp_path: Path) -> No
     assert run.plan is not None
     late = {"c20000": "the run's time does not hold this cell"}
     texts = tuple(replace(one, left_out=late) for one in run.plan.studies)
-    timed = replace(
-        run, plan=replace(run.plan, studies=texts), info=replace(run.info, absent=())
-    )
+    timed = replace(run, plan=replace(run.plan, studies=texts), info=replace(run.info, absent=()))
     assert why_absent(timed, "concurrency") == late
     cells = analyse_run(timed).of_study("concurrency")
     last = beside(read(CONCURRENCY), cells, late)[1].rows[-1]

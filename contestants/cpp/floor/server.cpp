@@ -117,11 +117,10 @@ void serve() {
     const auto loops = workload == "rest" || workload == "ws.broadcast" ? 1 : threads;
 
     const auto certificate = text_of("WIREBENCH_TLS_CERT", "");
-    const auto tls = certificate.empty()
-                         ? nullptr
-                         : wirebench::make_server_context(certificate,
-                                                          text_of("WIREBENCH_TLS_KEY", ""),
-                                                          text_of("WIREBENCH_TLS_SESSIONS", ""));
+    const auto tls = certificate.empty() ? nullptr
+                                         : wirebench::make_server_context(
+                                               certificate, text_of("WIREBENCH_TLS_KEY", ""),
+                                               text_of("WIREBENCH_TLS_SESSIONS", ""));
 
     allow_many_files();
     auto* const accepted = count_in(text_of("WIREBENCH_ACCEPTED", ""));

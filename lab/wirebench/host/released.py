@@ -146,7 +146,9 @@ def _composer(contestant: Contestant) -> Iterator[datetime.date]:
         found = composed(contestant)
     except ComposerError:
         return
-    for one in found.locked if found is not None else ():
+    if found is None:
+        return
+    for one in found.locked:
         version = str(one.get("version", "")).removeprefix("v")
         if str(one["name"]).lower() in found.direct and version == contestant.version:
             with contextlib.suppress(ValueError):

@@ -142,7 +142,9 @@ def why_absent(run: StoredRun, study: str) -> dict[str, str]:
     """By contestant or the cell's id, why the run lacks it: it was not there, or was left out."""
     planned = run.plan.studies if run.plan is not None else ()
     left_out = next((one.left_out for one in planned if one.name == study), {})
-    return left_out | {one.contestant: one.reason for one in run.info.absent if study in one.studies}
+    return left_out | {
+        one.contestant: one.reason for one in run.info.absent if study in one.studies
+    }
 
 
 def beside(

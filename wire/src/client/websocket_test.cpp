@@ -193,10 +193,9 @@ TEST(ws_blocking_client, a_host_of_the_caller_replaces_the_urls) {
 }
 TEST(ws_blocking_client, fields_of_the_handshake_are_its_own) {
     served s(echo());
-    for (const char* name :
-         {"Sec-WebSocket-Key", "sec-websocket-version", "Sec-WebSocket-Protocol",
-          "Sec-WebSocket-Extensions", "Sec-WebSocket-Other", "UPGRADE", "Connection",
-          "Content-Length", "transfer-encoding"}) {
+    for (const char* name : {"Sec-WebSocket-Key", "sec-websocket-version", "Sec-WebSocket-Protocol",
+                             "Sec-WebSocket-Extensions", "Sec-WebSocket-Other", "UPGRADE",
+                             "Connection", "Content-Length", "transfer-encoding"}) {
         dial_options options;
         options.headers = {{"X-Fine", "1"}, {name, "13"}};
         const auto c = blocking_client::connect(url(s), options);

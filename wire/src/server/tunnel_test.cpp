@@ -163,8 +163,7 @@ TEST(tunnel, ends_with_its_writer) {
         [&](response res) {
             const bool finishes = target_of(res.request()).port == 1;
             tunnel t = res.status(299).open_tunnel();
-            t.from_peer.read([&heard](std::string_view) { ++heard; },
-                             [&heard](errc) { ++heard; });
+            t.from_peer.read([&heard](std::string_view) { ++heard; }, [&heard](errc) { ++heard; });
             t.to_peer.write("bye");
             if (finishes) t.to_peer.finish();
         },

@@ -58,16 +58,14 @@ TEST_F(RequestFile, ReadsEveryKey) {
     EXPECT_EQ(all[1].method, "PUT");
     EXPECT_EQ(all[1].body, "{\"n\":1}");
     EXPECT_TRUE(all[1].expect.status.contains(404));
-    EXPECT_EQ(all[1].expect.json,
-              (std::vector<json_expectation>{{"a.b", "1"}, {"c", "\"d\""}}));
+    EXPECT_EQ(all[1].expect.json, (std::vector<json_expectation>{{"a.b", "1"}, {"c", "\"d\""}}));
     EXPECT_EQ(all[2].method, "POST");
     EXPECT_EQ(all[2].body, "from a file");
     EXPECT_EQ(all[2].expect.json, (std::vector<json_expectation>{{"a", "1"}}));
 }
 
 TEST_F(RequestFile, APlaceInJsonMayHaveAnEqualsSign) {
-    const auto all =
-        good(R"([{"path": "/a", "expect": {"json": {"a=b.c": "x=y", "/d=/0": 1}}},
+    const auto all = good(R"([{"path": "/a", "expect": {"json": {"a=b.c": "x=y", "/d=/0": 1}}},
                  {"path": "/b", "expect": {"json": ["a=b=c", "d"]}}])");
     EXPECT_EQ(all[0].expect.json,
               (std::vector<json_expectation>{{"a=b.c", "\"x=y\""}, {"/d=/0", "1"}}));
