@@ -58,7 +58,7 @@ TEST(JsonPath, RefusesWhatIsNoPath) {
 // Whether --expect-json with the value `a` takes `b`.
 bool same_json(const std::string& a, const std::string& b) {
     expectations asked;
-    asked.json = {"v=" + a};
+    asked.json = {{"v", a}};
     const auto checks = std::get<reply_checks>(reply_checks::compile(asked));
     return !checks.message(R"({"v":)" + b + "}");
 }
