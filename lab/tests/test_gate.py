@@ -82,6 +82,30 @@ def test_wrong_thresholds_are_refused(tmp_path: Path, text: str, says: str) -> N
         read_thresholds(file)
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "never"),
+    [
+        ("p99", "+0%", True),
+        ("throughput", "-0%", True),
+        ("p99", "+0.09%", True),
+        ("p99", "+0.1%", False),
+        ("throughput", "-0.1%", False),
+        ("throughput", "-5.25%", False),
+        ("p99", "20ms", False),
+    ],
+)
+def test_a_change_below_all_noise_never_holds(name: str, text: str, never: bool) -> None:
+    one = threshold(name, text)
+    assert one.never_holds == never
+    if never:
+        metrics = {"p99": "p99_ns", "throughput": "throughput_per_s"}[name]
+        trials = [
+            replace(trial, metrics={**trial.metrics, metrics: 1000.0 + trial.block})
+            for trial in trials_of(cell_of(), 20, factor=1.0, noise=0.01, seed=1)
+        ]
+        assert over_duel(cell_of(), trials, [one], level=0.05).state == "undecided"
+
+
 # --- verdicts over a duel -------------------------------------------------------------------------
 
 
@@ -388,6 +412,16 @@ def test_a_contestant_that_the_head_cannot_build_makes_the_gate_invalid(
     assert run_app(words) == 3
     assert "go/net-http: build_failed: no such header" in capsys.readouterr().out
     assert run_app([*words, "--contestant", "rust/axum"]) == 0
+
+
+def test_a_threshold_that_never_holds_is_said_when_it_is_read(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    limits.write_text('throughput = "-0%"\np99 = "+50%"\n')
+    over_stored(tmp_path, limits, LATER, "--contestant", "go/net-http", "--cell", "c50")
+    said = capsys.readouterr().err
+    assert "throughput ≥ -0%: can be regressed or not decided, but never hold" in said
+    assert "p99" not in said
 
 
 def test_errors_are_counted_in_the_chosen_cells_only(tmp_path: Path, limits: Path) -> None:

@@ -13,7 +13,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
-from wirebench.cli.console import console
+from wirebench.cli.console import console, say_warning
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -168,6 +168,7 @@ def gate(
 
     check_outputs({"--junit": junit_file, "--markdown": markdown_file})
     thresholds = read_thresholds(thresholds_file)
+    _say_never_holds(thresholds, thresholds_file)
     began = time.monotonic()
     if baseline is not None:
         if len(commands) != 1:
@@ -219,6 +220,17 @@ def gate(
 
         write_file(markdown_file, markdown(found))
     raise typer.Exit(found.exit_code if code is None else code)
+
+
+def _say_never_holds(thresholds: Sequence[Threshold], file: Path) -> None:
+    from wirebench.gate.thresholds import LEAST_NOISE
+
+    for one in thresholds:
+        if one.never_holds:
+            say_warning(
+                f"{file}: {one}: can be regressed or not decided, but never hold: equal servers are"
+                f" taken to differ by {LEAST_NOISE:.1%} at least"
+            )
 
 
 def _refuse_unknown(commands: Sequence[str], thresholds: Sequence[Threshold], file: Path) -> None:

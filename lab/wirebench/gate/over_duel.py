@@ -8,7 +8,7 @@ from dataclasses import replace
 from wirebench.catalog.units import count_of
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
-from wirebench.gate.thresholds import Threshold
+from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row
 from wirebench.plan.model import PlannedCell
 from wirebench.report.figures import is_set_by_load
@@ -25,8 +25,6 @@ from wirebench.trial.record import TrialRecord
 from wirebench.trial.wrong_replies import errors_of
 
 BASE, HEAD = "A", "B"
-LEAST_NOISE = 0.001
-"""Twins widen the noise from here on; the threshold itself says what else counts for nothing."""
 
 
 def over_duel(

@@ -10,8 +10,7 @@ from typing import Any
 from wirebench.catalog.units import count_of
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
-from wirebench.gate.over_duel import LEAST_NOISE
-from wirebench.gate.thresholds import Threshold
+from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row
 from wirebench.plan.model import Plan
 from wirebench.stats.cell import CellData

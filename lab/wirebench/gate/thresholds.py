@@ -29,6 +29,8 @@ METRICS: Mapping[str, str] = {
 """The names in the file, and the metrics of a trial."""
 OF_PROCESSES = frozenset({"cpu_per_request", "memory", "memory_peak", "ready"})
 """What is known only of a server that the lab starts."""
+LEAST_NOISE = 0.001
+"""Twins widen the noise from here on; the threshold itself says what else counts for nothing."""
 _SIZES = {"B": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
 
@@ -52,6 +54,14 @@ class Threshold:
     def upper(self) -> bool:
         """Whether what is above the limit is worse."""
         return self.kind == "errors" or not higher_is_better(self.metric)
+
+    @property
+    def never_holds(self) -> bool:
+        """Whether it asks for less than the noise that any server measured twice is taken to have,
+        so that no interval can lie within it.
+        """
+        # A limit is 1 plus a share of decimals, which is off by less than this.
+        return self.kind == "change" and abs(self.limit - 1) < LEAST_NOISE - 1e-12
 
     def __str__(self) -> str:
         return f"{self.name} {'≤' if self.upper else '≥'} {self.text}"
