@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from duel_world import LOAD, SERVER, SIDES, cell_of, server, trials_of
-from run_project import Project, alive
+from run_project import LAB, Project, alive
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.model import SCHEMES
 from wirebench.catalog.studies import ClosedLoad
@@ -26,6 +28,7 @@ from wirebench.duel.text import Duelled, document, markdown, page, rows, sentenc
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent
 from wirebench.plan.stop import looks
 from wirebench.process.certificates import issue
+from wirebench.process.supervise import sweep
 from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -469,6 +472,68 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     code, output = project.run("duel", "--git", "nothere..", command, "--cwd", str(repository))
     assert code == 64, output
     assert "nothere" in output
+
+
+def committed(repository: Path) -> None:
+    """A repository of two commits."""
+    repository.mkdir()
+    in_git(repository, "init", "-q")
+    for text in ("one", "two"):
+        (repository / "file").write_text(text)
+        in_git(repository, "add", ".")
+        in_git(repository, "commit", "-qm", text)
+
+
+def in_git(repository: Path, *words: str) -> str:
+    return subprocess.run(
+        ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b", *words],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+def test_what_is_staged_stays_staged_also_in_a_hook(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Git names its hooks the index that it is about to commit."""
+    repository = tmp_path / "repository"
+    committed(repository)
+    (repository / "file").write_text("three")
+    in_git(repository, "add", ".")
+    before = in_git(repository, "diff", "--cached")
+    with monkeypatch.context() as hook:
+        hook.setenv("GIT_INDEX_FILE", str(repository / ".git" / "index"))
+        hook.setenv("GIT_DIR", str(repository / ".git"))
+        with revisions.worktrees(("HEAD~1", "HEAD"), here=repository) as (base, head):
+            assert [(one.folder / "file").read_text() for one in (base, head)] == ["one", "two"]
+            revisions.build(base, "git rev-parse HEAD >built")
+            built = (base.folder / "built").read_text()
+    assert built == in_git(repository, "rev-parse", "HEAD~1")
+    assert before
+    assert in_git(repository, "diff", "--cached") == before
+    assert in_git(repository, "worktree", "list").count("\n") == 1
+
+
+def test_work_trees_of_a_killed_duel_are_removed_later(tmp_path: Path) -> None:
+    repository, temporary = tmp_path / "repository", tmp_path / "tmp"
+    committed(repository)
+    temporary.mkdir()
+    killed = f"""
+import os, pathlib, signal
+from wirebench.duel.revisions import worktrees
+with worktrees(("HEAD~1", "HEAD"), here=pathlib.Path({str(repository)!r})):
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", killed],
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": str(LAB)},
+        check=False,
+    )
+    assert done.returncode == -signal.SIGKILL
+    (left,) = temporary.iterdir()
+    assert any(str(left) in said for said in sweep(temporary, None))
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("output", ["", ">/dev/null 2>&1"])

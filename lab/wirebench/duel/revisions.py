@@ -16,8 +16,19 @@ from wirebench.build.builder import STEP_TIMEOUT_S
 from wirebench.build.supervise import StepTimeoutError, run_step
 from wirebench.catalog.errors import CatalogError
 from wirebench.process import interrupt
+from wirebench.process.supervise import owner_id
 
 _TAIL_LINES = 20
+_OF_ONE_REPOSITORY = frozenset(
+    {
+        *("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"),
+        *("GIT_OBJECT_DIRECTORY", "GIT_ALTERNATE_OBJECT_DIRECTORIES", "GIT_QUARANTINE_PATH"),
+        *("GIT_SHALLOW_FILE", "GIT_GRAFT_FILE", "GIT_IMPLICIT_WORK_TREE", "GIT_NAMESPACE"),
+    }
+)
+"""Variables that git sets for its hooks. In another work tree they mean the wrong one: what is
+staged in the user's own would be overwritten.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +67,8 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
         _git(here, "rev-parse", "--verify", "--quiet", f"{one}^{{commit}}", what=one)
         for one in revisions
     ]
-    parent = Path(tempfile.mkdtemp(prefix="wirebench-duel-"))
+    # A lab that starts later removes it if this one is killed.
+    parent = Path(tempfile.mkdtemp(prefix=f"wirebench-{owner_id()}."))
     added: list[Path] = []
     try:
         found = []
@@ -77,6 +89,7 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
                     ["git", "-C", str(top), "worktree", "remove", "--force", str(tree)],
                     capture_output=True,
                     check=False,
+                    env=_environment(),
                 )
             shutil.rmtree(parent, ignore_errors=True)
 
@@ -91,7 +104,7 @@ def build(revision: Revision, command: str) -> None:
                 status = run_step(
                     ["/bin/sh", "-c", command],
                     cwd=revision.folder,
-                    env=os.environ,
+                    env=_environment(),
                     log=log,
                     timeout_s=STEP_TIMEOUT_S,
                 )
@@ -107,10 +120,18 @@ def _failed(revision: Revision, command: str, how: str, log: BinaryIO) -> str:
     return f"{revision.label}: {command!r} {how}; its last lines:\n" + "\n".join(lines)
 
 
+def _environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key not in _OF_ONE_REPOSITORY}
+
+
 def _git(folder: Path, *words: str, what: str = "") -> str:
     try:
         done = subprocess.run(
-            ["git", "-C", str(folder), *words], capture_output=True, text=True, check=False
+            ["git", "-C", str(folder), *words],
+            capture_output=True,
+            text=True,
+            check=False,
+            env=_environment(),
         )
     except FileNotFoundError:
         raise CatalogError("--git: expected the command git, got none in PATH") from None
