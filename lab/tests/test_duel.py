@@ -469,6 +469,12 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     assert "broken" in output
     assert "uncommitted changes are not measured" in output
     assert git("worktree", "list").count("\n") == 1
+    assert "the same commit" not in output
+    code, output = project.run(
+        *("duel", "--git", "HEAD..", command, "--build", "false", "--cwd", str(repository))
+    )
+    assert code == 1, output
+    assert "HEAD and HEAD are the same commit" in output
     code, output = project.run("duel", "--git", "nothere..", command, "--cwd", str(repository))
     assert code == 64, output
     assert "nothere" in output

@@ -341,6 +341,8 @@ def _sides(request: DuelRequest, out: Console) -> Iterator[tuple[Side, ...]]:
     if "HEAD" in wanted and revisions.has_changes(request.folder):
         say_warning("--git: uncommitted changes are not measured; HEAD is the last commit")
     with revisions.worktrees(wanted, here=request.folder) as trees:
+        if len({tree.commit for tree in trees}) == 1:
+            say_warning(f"--git: {' and '.join(wanted)} are the same commit; there is no change")
         for tree in trees:
             if request.build is not None:
                 out.print(f"building {tree.label}", markup=False, highlight=False)

@@ -37,6 +37,7 @@ class Revision:
     """The name that was given, and the commit."""
     folder: Path
     """As the current folder, in its work tree."""
+    commit: str = ""
 
 
 class BuildError(Exception):
@@ -80,7 +81,9 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
             folder = tree / inside
             if not folder.is_dir():
                 raise CatalogError(f"--git: {name} has no folder {inside}")
-            found.append(Revision(label=f"{name} ({commit[:9]})", folder=folder))
+            found.append(
+                Revision(label=f"{name} ({commit[:9]})", folder=folder, commit=commit)
+            )
         yield tuple(found)
     finally:
         with interrupt.hold():
