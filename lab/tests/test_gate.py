@@ -456,6 +456,18 @@ def leave_out(run: Path, contestant: str, cell: str) -> None:
     (run / TRIALS_FILE).write_text("".join(json.dumps(one) + "\n" for one in trials))
 
 
+def test_a_run_is_no_baseline_of_itself(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path / "results", WORLD)
+    link = tmp_path / "results" / "main"
+    link.symlink_to(run.name)
+    assert run_app(["gate", "--baseline", str(link), str(run), "-t", str(limits)]) == 64
+    assert "--baseline: expected two runs, got the same one twice" in capsys.readouterr().err
+    assert run_app(["compare", str(run), str(link)]) == 64
+    assert "A: expected two runs, got the same one twice" in capsys.readouterr().err
+
+
 def test_a_baseline_of_another_host_is_refused(
     tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.console import console, say_warning
-from wirebench.cli.report import find_run
+from wirebench.cli.report import two_runs
 
 if TYPE_CHECKING:
     from wirebench.stats.compare import Change
@@ -66,13 +66,11 @@ def compare_runs(
     from wirebench.stats import load_history
     from wirebench.stats.compare import compare
     from wirebench.store.jsonl import StoreError
-    from wirebench.store.rundir import read_run
 
     try:
-        runs = [read_run(find_run(name)) for name in (a, b)]
+        first, second = two_runs(a, b, "A")
     except StoreError as error:
         raise CatalogError(str(error)) from error
-    first, second = runs
     _check_hosts(first, second, force=force)
     if first.plan is None or second.plan is None:
         ended = first if first.plan is None else second
@@ -80,7 +78,7 @@ def compare_runs(
             f"{ended.path}: expected a run with a plan, got one that ended before anything was"
             " measured"
         )
-    after_both = max(run.info.started_unix_ns for run in runs) + 1
+    after_both = max(run.info.started_unix_ns for run in (first, second)) + 1
     history = load_history(
         second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both
     )

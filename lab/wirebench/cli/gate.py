@@ -43,7 +43,7 @@ from wirebench.cli.duel_run import (
     run_duel,
     write_file,
 )
-from wirebench.cli.report import find_run
+from wirebench.cli.report import two_runs
 
 if TYPE_CHECKING:
     from wirebench.gate.thresholds import Threshold
@@ -259,10 +259,9 @@ def _over_runs(
     from wirebench.gate.types import Found
     from wirebench.stats import load_history
     from wirebench.store.jsonl import StoreError
-    from wirebench.store.rundir import read_run
 
     try:
-        base, head = (read_run(find_run(name)) for name in (baseline, run))
+        base, head = two_runs(baseline, run, "--baseline")
     except StoreError as error:
         raise CatalogError(str(error)) from error
     try:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import webbrowser
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wirebench.catalog import CatalogError, find_root
 from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.console import console
+
+if TYPE_CHECKING:
+    from wirebench.store.rundir import StoredRun
 
 RESULTS = "results"
 LATEST = "latest"
@@ -76,6 +79,18 @@ def report(
         said.print(f"rounds: {len(tables)} files in {csv}{none}", markup=False, soft_wrap=True)
     if open_:
         webbrowser.open(page.resolve().as_uri())
+
+
+def two_runs(first: str, second: str, option: str) -> tuple[StoredRun, StoredRun]:
+    """Two runs that are compared. ``CatalogError`` where both are the same one, of which nothing
+    could differ; ``option`` names the first. Errors: ``StoreError``.
+    """
+    from wirebench.store.rundir import read_run
+
+    paths = [find_run(name) for name in (first, second)]
+    if paths[0] == paths[1]:
+        raise CatalogError(f"{option}: expected two runs, got the same one twice: {paths[0]}")
+    return read_run(paths[0]), read_run(paths[1])
 
 
 def find_run(name: str) -> Path:
