@@ -13,17 +13,20 @@ from xml.etree import ElementTree
 
 import pytest
 
-from duel_world import SERVER, cell_of, server, trials_of
+from duel_world import LOAD, SERVER, cell_of, server, trials_of
 from run_project import Project, wait_for
 from synthetic_run import World, write_run
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.studies import OpenLoad
 from wirebench.cli.main import run_app
+from wirebench.duel.plan import plan_of
+from wirebench.duel.sides import sides_of
 from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import headline, junit, markdown, measured, verdict
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
 from wirebench.gate.types import Found
-from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
+from wirebench.store.records import RunInfo, Selection
+from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE, RunDirectory
 from wirebench.trial.cold import cold_warnings
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -466,6 +469,44 @@ def test_a_run_is_no_baseline_of_itself(
     assert "--baseline: expected two runs, got the same one twice" in capsys.readouterr().err
     assert run_app(["compare", str(run), str(link)]) == 64
     assert "A: expected two runs, got the same one twice" in capsys.readouterr().err
+
+
+def stored_duel(results: Path, *words: str, factor: float = 1.0, seed: int = 1) -> Path:
+    sides = sides_of(list(words[:2]), folders=[Path("/")])
+    plan = plan_of(sides, LOAD, floor=None, seed=1, budget_ns=120 * 10**9, blocks=None)
+    directory = RunDirectory.create(results, label="duel")
+    directory.write_info(
+        RunInfo(
+            name=directory.path.name,
+            wirebench="0",
+            status="complete",
+            command=("wirebench", "duel", *words, "--seed", "1"),
+            selection=Selection(studies=("duel",), preset="duel", seed=1),
+            started_unix_ns=seed,
+        )
+    )
+    directory.write_host({"schema": 1, "host_id": "0123456789ab"})
+    directory.write_plan(plan)
+    for trial in trials_of(plan.cells[0], 12, factor=factor, noise=0.01, seed=seed):
+        directory.append_trial(trial)
+    directory.close()
+    return directory.path
+
+
+def test_a_duel_of_other_servers_is_no_baseline(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Both have an A and a B, which are other programs."""
+    base = stored_duel(tmp_path, "./a {port}", "./b {port}")
+    same = stored_duel(tmp_path, "./a {port}", "./b {port}", "-c", "50", seed=2)
+    other = stored_duel(tmp_path, "./a {port}", "./c {port}", seed=3)
+    words = ["gate", "-t", str(limits), "--baseline", str(base)]
+    assert run_app([*words, str(other)]) == 3
+    assert "a duel of other servers" in capsys.readouterr().out
+    assert run_app(["compare", str(base), str(other)]) == 64
+    assert "'./c {port}'" in capsys.readouterr().err
+    assert run_app([*words, str(same)]) in (0, 2)
+    assert run_app(["compare", str(base), str(same)]) == 0
 
 
 def test_a_baseline_of_another_host_is_refused(

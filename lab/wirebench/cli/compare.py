@@ -63,6 +63,7 @@ def compare_runs(
 
     Exit code 0 whatever has changed; 64 if the runs cannot be compared.
     """
+    from wirebench.duel.stored import other_servers
     from wirebench.stats import load_history
     from wirebench.stats.compare import compare
     from wirebench.store.jsonl import StoreError
@@ -78,6 +79,8 @@ def compare_runs(
             f"{ended.path}: expected a run with a plan, got one that ended before anything was"
             " measured"
         )
+    if (others := other_servers(first, second)) is not None:
+        raise CatalogError(f"B: expected a duel of the same servers: {others}")
     after_both = max(run.info.started_unix_ns for run in (first, second)) + 1
     history = load_history(
         second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both

@@ -81,9 +81,7 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
             folder = tree / inside
             if not folder.is_dir():
                 raise CatalogError(f"--git: {name} has no folder {inside}")
-            found.append(
-                Revision(label=f"{name} ({commit[:9]})", folder=folder, commit=commit)
-            )
+            found.append(Revision(label=f"{name} ({commit[:9]})", folder=folder, commit=commit))
         yield tuple(found)
     finally:
         with interrupt.hold():

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from wirebench.catalog.units import count_of
+from wirebench.duel.stored import other_servers
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
@@ -36,7 +37,9 @@ class UnlikeError(Exception):
 
 
 def check_alike(base: StoredRun, head: StoredRun) -> None:
-    """``UnlikeError`` where the runs are of two hosts, of one that has changed, or not complete."""
+    """``UnlikeError`` where the runs are of two hosts or of one that has changed, not complete, or
+    duels of other servers.
+    """
     differ = [
         f"{name} was {base.host.get(name)!r} and is {head.host.get(name)!r}"
         for name in SPEED
@@ -52,6 +55,8 @@ def check_alike(base: StoredRun, head: StoredRun) -> None:
     for one in (base, head):
         if one.plan is None or one.info.status != "complete":
             raise UnlikeError(f"{one.info.name} is not a complete run, but {one.info.status}")
+    if (others := other_servers(base, head)) is not None:
+        raise UnlikeError(f"the baseline is a duel of other servers: {others}")
 
 
 def over_runs(
