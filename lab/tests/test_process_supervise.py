@@ -25,7 +25,10 @@ from misbehaving.support import leaves_nothing, processes_of
 from wirebench.process import cgroup, ports, procfs, supervise
 from wirebench.process.certificates import issue
 from wirebench.process.process import TAIL_BYTES
+from wirebench.process.start import Server, ServerSettings, StartError, start_server
 from wirebench.process.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
+from wirebench.process.types import Program
+from wirebench.trial.setup import end_under_load
 
 LAB = Path(__file__).resolve().parents[1]
 ENDLESS = [sys.executable, "-c", "import time; time.sleep(3600)"]
@@ -324,6 +327,91 @@ def test_names_that_are_not_ours_do_not_match() -> None:
     assert re.fullmatch(pattern, f"wirebench-{owner_id()}.abc_123")
     assert not re.fullmatch(pattern, "wirebench-results")
     assert not re.fullmatch(pattern, f"wirebench-{owner_id()}/../x")
+
+
+# --- servers of all kinds -------------------------------------------------------------------------
+
+
+def program(code: str, folder: Path) -> Program:
+    return Program(argv=(sys.executable, "-c", code, "{port}"), folder=folder)
+
+
+def test_a_server_that_listens_elsewhere_is_told_where(tmp_path: Path) -> None:
+    """Node.js takes ``localhost`` for ::1."""
+    code = """
+import socket, sys, time
+elsewhere = socket.socket()
+elsewhere.bind(("127.0.0.2", 0))
+elsewhere.listen()
+print(elsewhere.getsockname()[1], flush=True)
+if socket.has_ipv6:
+    other = socket.create_server(("::1", int(sys.argv[1])), family=socket.AF_INET6)
+time.sleep(60)
+"""
+    settings = ServerSettings(workload="http.hello")
+    with (
+        Supervisor() as supervisor,
+        supervisor.scope() as scope,
+        pytest.raises(StartError) as caught,
+    ):
+        start_server(scope, program(code, tmp_path), settings, timeout_ns=1_500_000_000)
+    failure = caught.value.failure
+    assert failure.kind == "start_timeout"
+    assert failure.received is not None
+    port = failure.message.partition(" on port ")[2].split()[0]
+    assert f"it listens on 127.0.0.2:{failure.received}" in failure.message
+    assert f"[::1]:{port}" in failure.message
+
+
+def test_the_last_words_of_a_server_tell_a_terminal_nothing(tmp_path: Path) -> None:
+    code = r"""
+print("\x1b[1;31mERROR\x1b[0m \x1b]0;title\x07no\x1b(B paper\x9b2J\x08\rleft\r\nin ü", flush=True)
+raise SystemExit(3)
+"""
+    settings = ServerSettings(workload="http.hello")
+    with (
+        Supervisor() as supervisor,
+        supervisor.scope() as scope,
+        pytest.raises(StartError) as caught,
+    ):
+        start_server(scope, program(code, tmp_path), settings)
+    assert caught.value.failure.received == "ERROR no paper2J\nleft\nin ü"
+
+
+def test_a_reply_without_an_end_says_that_the_server_is_ready(tmp_path: Path) -> None:
+    code = """
+import socket, sys, time
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listener:
+    while True:
+        peer, _ = listener.accept()
+        peer.recv(4096)
+        try:
+            peer.sendall(b"HTTP/1.1 200 OK\\r\\n\\r\\n")
+            for _ in range(30):
+                peer.sendall(b"event\\n")
+                time.sleep(0.5)
+        except OSError:
+            pass
+"""
+    began = time.monotonic()
+    with Supervisor() as supervisor, supervisor.scope() as scope:
+        start_server(
+            scope,
+            program(code, tmp_path),
+            ServerSettings(workload="http.hello"),
+            ready_path="/events",
+        )
+        took = time.monotonic() - began
+    assert took < 14, "it was read to its end"
+
+
+def test_a_server_that_went_into_the_background_is_told_to_stay(tmp_path: Path) -> None:
+    with Supervisor() as supervisor, supervisor.scope() as scope:
+        process = scope.start(["/bin/sh", "-c", "sleep 60 &"], name="server", cwd=tmp_path, env={})
+        assert process.wait(10) == 0
+        end = end_under_load(Server(process=process, port=1, ready_ns=1), load_succeeded=True)
+    assert end is not None
+    assert end.how == "exited with 0 (keep it in the foreground)"
 
 
 # --- ports ----------------------------------------------------------------------------------------

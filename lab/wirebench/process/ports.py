@@ -70,8 +70,10 @@ def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
 
 
 def answers(port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0) -> bool:
-    """Whether a GET of the path is answered with 2xx or 3xx."""
-    reply = get(port, path, tls=tls, timeout_s=timeout_s)
+    """Whether a GET of the path is answered with 2xx or 3xx. The body, which may have no end, is
+    not waited for.
+    """
+    reply = _ask(port, path, tls=tls, timeout_s=timeout_s, with_body=False)
     return reply is not None and 200 <= reply[0] < 400
 
 
@@ -79,6 +81,12 @@ def get(
     port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0
 ) -> tuple[int, bytes] | None:
     """Status and body of a GET over a connection of its own; None without a reply."""
+    return _ask(port, path, tls=tls, timeout_s=timeout_s, with_body=True)
+
+
+def _ask(
+    port: int, path: str, *, tls: bool, timeout_s: float, with_body: bool
+) -> tuple[int, bytes] | None:
     connection = (
         http.client.HTTPSConnection(HOST, port, timeout=timeout_s, context=_any_certificate())
         if tls
@@ -87,7 +95,7 @@ def get(
     try:
         connection.request("GET", path, headers={"Connection": "close"})
         reply = connection.getresponse()
-        return reply.status, reply.read()
+        return reply.status, reply.read() if with_body else b""
     except (OSError, http.client.HTTPException):
         return None
     finally:

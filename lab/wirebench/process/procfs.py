@@ -4,8 +4,10 @@ counts as gone.
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import re
+import sys
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -208,6 +210,39 @@ def listener_inodes(port: int, *, pid: int | None = None) -> set[int]:
         for table in ("tcp", "tcp6")
         for inode in listener.findall(_read(_net(pid) / table) or b"")
     }
+
+
+def listening_at(pids: Iterable[int]) -> tuple[str, ...]:
+    """Where these processes listen for TCP, such as ``127.0.0.1:80`` or ``[::1]:80``, in our own
+    network namespace.
+    """
+    own = _socket_inodes(pids)
+    found = {}
+    for table in ("tcp", "tcp6"):
+        for line in (_read(_net(None) / table) or b"").splitlines()[1:]:
+            fields = line.split()
+            if len(fields) > 9 and fields[3] == _TCP_LISTEN and int(fields[9]) in own:
+                host, _, port = fields[1].decode().partition(":")
+                # Words of four bytes, each in the byte order of the host.
+                raw = b"".join(
+                    int(host[at : at + 8], 16).to_bytes(4, sys.byteorder)
+                    for at in range(0, len(host), 8)
+                )
+                address = ipaddress.ip_address(raw)
+                shown = f"[{address}]" if address.version == 6 else str(address)
+                found[f"{shown}:{int(port, 16)}"] = True
+    return tuple(found)
+
+
+def _socket_inodes(pids: Iterable[int]) -> set[int]:
+    found = set()
+    for pid in pids:
+        for descriptor in _entries(PROC / str(pid) / "fd"):
+            with suppress(OSError):
+                match = re.fullmatch(r"socket:\[(\d+)\]", str(descriptor.readlink()))
+                if match is not None:
+                    found.add(int(match[1]))
+    return found
 
 
 def _net(pid: int | None) -> Path:

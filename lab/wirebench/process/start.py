@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import base64
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wirebench.process import interrupt, ports
+from wirebench.process import interrupt, ports, procfs
 from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.process import Process
 from wirebench.process.supervise import Scope
@@ -23,6 +24,13 @@ server, some 0.05 ms.
 _PORT_TRIES = 3
 _TAKEN = ("address already in use", "eaddrinuse", "errno 98", "os error 98", "address in use")
 _TAIL_CHARACTERS = 2000
+_CONTROL = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours, the cursor
+    r"|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)?"  # titles, links
+    r"|\x1b[ -/]*[0-~]"
+    r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
+)
+"""What tells a terminal something, but is no text (ECMA-48)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -184,12 +192,15 @@ def _wait_ready(
                 received=tail_of(process),
             )
         if time.monotonic_ns() > deadline:
+            where = () if network.holder is not None else procfs.listening_at(process.pids())
+            hint = f"; it listens on {', '.join(where)}" if where else ""
             process.stop()
             return Failure(
                 kind="start_timeout",
                 phase="start",
                 message=(
                     f"the server runs, but was not ready on port {port} in {timeout_ns / 1e9:g} s"
+                    f"{hint}"
                 ),
                 expected=f"{waited_for} {network.address}:{port}",
                 received=tail_of(process),
@@ -227,10 +238,13 @@ def describe_end(process: Process) -> str:
 
 
 def tail_of(process: Process) -> str:
-    """The end of its output, for a failure's ``received``."""
+    """The end of its output, for a failure's ``received``: text alone, since it is printed, and a
+    server may colour its log or send a terminal whatever it likes.
+    """
     text = process.output.text().strip()
     if process.errors is not None:
         text = f"{text}\n{process.errors.text().strip()}".strip()
+    text = _CONTROL.sub("", text.replace("\r\n", "\n").replace("\r", "\n")).strip()
     if not text:
         return "(it printed nothing)"
     return text if len(text) <= _TAIL_CHARACTERS else "..." + text[-_TAIL_CHARACTERS:]

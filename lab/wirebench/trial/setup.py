@@ -151,4 +151,6 @@ def end_under_load(server: Server, *, load_succeeded: bool) -> ServerEnd | None:
     process = server.process
     if (load_succeeded and process.exit_code() is None) or not ended(process):
         return None
-    return ServerEnd(how=describe_end(process), output=tail_of(process))
+    # What was started with & or became a daemon is ended with the process that was started.
+    hint = " (keep it in the foreground)" if process.exit_code() == 0 else ""
+    return ServerEnd(how=describe_end(process) + hint, output=tail_of(process))
