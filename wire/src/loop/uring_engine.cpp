@@ -88,14 +88,19 @@ std::size_t uring_engine::wait_and_dispatch(clock::duration longest, bool queued
     std::size_t served = 0;
     if (!resumed_.empty() && serve_withheld()) ++served;
     if (!early_.empty()) {
-        const auto early = std::move(early_);
-        early_.clear();
-        for (const auto& c : early) served += dispatch(c) ? 1 : 0;
+        // What is added meanwhile is younger, and waits for the next iteration.
+        for (std::size_t left = early_.size(); left > 0; --left) {
+            const auto c = early_[early_served_++];
+            served += dispatch(c) ? 1 : 0;
+        }
+        early_.erase(early_.begin(), early_.begin() + static_cast<std::ptrdiff_t>(early_served_));
+        early_served_ = 0;
     }
     // No more than are there now: what is queued meanwhile may be complete as soon as it is
-    // submitted. make_room() may take the rest out of the ring meanwhile.
-    for (std::size_t left = ring_->ready(); left > 0 && served < most_ && ring_->ready() > 0;
-         --left)
+    // submitted. make_room() may take the rest out of the ring meanwhile, and what comes then is
+    // younger.
+    for (std::size_t left = ring_->ready();
+         left > 0 && served < most_ && early_.empty() && ring_->ready() > 0; --left)
         served += dispatch(ring_->take()) ? 1 : 0;
     return served;
 }

@@ -146,6 +146,7 @@ private:
     std::vector<uring::completion> early_;  // taken out of the ring early, to make room
     std::vector<watch_slot> watched_;       // by descriptor
     unique_fd both_;                        // what descriptor() is, once asked for
+    std::size_t early_served_ = 0;          // of them, while they are being served
 
     std::unique_ptr<slot[], released> slots_;  // untouched pages cost nothing
     std::uint32_t used_slots_ = 0;             // those beyond were never used

@@ -432,7 +432,7 @@ bool uring_engine::quiet(const stream_core& s) noexcept {
     for (std::size_t i = 0; i < ring_->ready(); ++i) {
         if (ring_->peek(i).user_data == wanted) return false;
     }
-    return std::none_of(early_.begin(), early_.end(),
+    return std::none_of(early_.begin() + static_cast<std::ptrdiff_t>(early_served_), early_.end(),
                         [wanted](const auto& c) { return c.user_data == wanted; }) &&
            !has_withheld(index);
 }
