@@ -136,13 +136,17 @@ void uring_engine::queue(const io_uring_sqe& operation) {
 }
 
 // Submits in the middle of an iteration. Sends that are complete give their buffers back at once,
-// so that a burst on all of many connections holds buffers for few; other completions wait in
-// early_.
+// so that a burst on all of many connections holds buffers for few, and slots are free at once;
+// other completions wait in early_.
 void uring_engine::make_room() noexcept {
     ring_->submit();
     while (ring_->ready() > 0) {
         const auto c = ring_->take();
         const auto index = static_cast<std::uint32_t>(c.user_data >> 8) & 0xffffffU;
+        if (static_cast<kind>(c.user_data & 0xff) == kind::closed) {
+            dispatch(c);
+            continue;
+        }
         if (static_cast<kind>(c.user_data & 0xff) == kind::send && on_sent(index, c.result, false))
             continue;
         early_.push_back(c);

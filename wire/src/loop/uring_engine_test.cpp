@@ -126,4 +126,25 @@ TEST_F(uring_streams, one_with_bytes_that_wait_is_not_quiet) {
     EXPECT_EQ(quiet, (std::vector<int>{0, 0, 0}));
 }
 
+TEST_F(uring_streams, a_full_table_makes_room_for_all_who_reopen_at_once) {
+    std::vector<std::unique_ptr<probe>> streams;
+    for (int i = 0; i < 300; ++i) streams.push_back(std::make_unique<probe>());
+    for (auto& s : streams) ASSERT_TRUE(s->connect(*loop, at));
+    const auto all_open = [&] {
+        for (const auto& s : streams) {
+            if (!s->is_open()) return false;
+        }
+        return true;
+    };
+    while (!all_open()) loop->run_once(100ms);
+    int begun = 0;
+    loop->post([&] {
+        for (auto& s : streams) s->close();
+        for (auto& s : streams) begun += s->connect(*loop, at) ? 1 : 0;
+    });
+    loop->run_once(100ms);
+    EXPECT_EQ(begun, 300);
+    while (begun == 300 && !all_open()) loop->run_once(100ms);
+}
+
 }  // namespace wire::uring_engine_test
