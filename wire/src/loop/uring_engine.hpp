@@ -50,6 +50,7 @@ public:
     void close(stream_core& s, bool reset) noexcept override;
     // Begins to send what is unsent, unless sending is under way.
     bool send(stream_core& s, int& number) noexcept override;
+    bool read_rest(stream_core& s) noexcept override;
     // Sends `last` after all that is under way.
     void send_at_once(stream_core& s, buffer& last) noexcept override;
     std::size_t under_way(const stream_core& s) noexcept override;
@@ -140,13 +141,14 @@ private:
     bool on_hangup(std::uint32_t index, std::uint32_t generation, const uring::completion& c);
 
     bool begin_send(stream_core& s) noexcept;
+    void send_failed(stream_core& s, int number) noexcept;
 
     std::size_t most_;  // completions served in one iteration
     std::unique_ptr<uring> ring_;
     std::vector<uring::completion> early_;  // taken out of the ring early, to make room
+    std::size_t early_served_ = 0;          // of them, while they are being served
     std::vector<watch_slot> watched_;       // by descriptor
     unique_fd both_;                        // what descriptor() is, once asked for
-    std::size_t early_served_ = 0;          // of them, while they are being served
 
     std::unique_ptr<slot[], released> slots_;  // untouched pages cost nothing
     std::uint32_t used_slots_ = 0;             // those beyond were never used

@@ -147,4 +147,18 @@ TEST_F(uring_streams, a_full_table_makes_room_for_all_who_reopen_at_once) {
     while (begun == 300 && !all_open()) loop->run_once(100ms);
 }
 
+TEST_F(uring_streams, what_a_peer_said_before_it_left_is_read) {
+    probe client;
+    unique_fd peer = connect(client);
+    client.write("never read");
+    for (int i = 0; i < 3; ++i) loop->run_once(1ms);
+    say(peer, "why");
+    peer.reset();  // with bytes unread: a reset
+    client.write("more");
+    client.flush();
+    while (!client.is_closed()) loop->run_once(100ms);
+    EXPECT_EQ(client.received, "why");
+    EXPECT_EQ(client.log, "open failed ");
+}
+
 }  // namespace wire::uring_engine_test

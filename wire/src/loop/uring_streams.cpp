@@ -250,7 +250,7 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
         if (result < 0 && result != -EAGAIN && result != -EINTR && result != -ECANCELED) {
             drop_record(number);
             t.link = 0;
-            s.fail(-result, "send");
+            send_failed(s, -result);
             return true;
         }
         if (result > 0) r.bytes.consume(static_cast<std::size_t>(result));
@@ -275,6 +275,28 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     }
     s.on_drained();
     return true;
+}
+
+// A peer that is gone may have said why: that came earlier, and its completion may come later. The
+// stream fails at the end of the iteration, unless there is more to read.
+void uring_engine::send_failed(stream_core& s, int number) noexcept {
+    s.sending_ = false;
+    s.failed_errno_ = number;
+    loop_.at_iteration_end(s);
+}
+
+bool uring_engine::read_rest(stream_core& s) noexcept {
+    if (s.state_ != stream_core::state::open || !s.wants_to_read()) return false;
+    const std::uint32_t index = slot_of(s);
+    const std::uint64_t wanted = tag(kind::receive, index, slots_[index].generation);
+    ring_->work_off();
+    make_room();
+    const auto found = std::find_if(early_.begin(), early_.end(),
+                                    [wanted](const auto& c) { return c.user_data == wanted; });
+    if (found == early_.end()) return false;
+    const auto c = *found;
+    early_.erase(found);
+    return dispatch(c);
 }
 
 void uring_engine::shut_down(std::uint32_t index) noexcept {
@@ -332,6 +354,8 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         served = true;
         if (s.ended_ && c.result >= 0) {
             served = false;  // a filter has said that this was the end
+        } else if (c.result == 0 && s.failed_errno_ != 0) {
+            served = false;  // no end: sending has told that the connection broke
         } else if (c.result > 0) {
             deliver(index, generation, ring_->buffer(id).first(static_cast<std::size_t>(c.result)));
         } else if (c.result == 0) {
