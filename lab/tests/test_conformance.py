@@ -688,9 +688,10 @@ def test_nothing_follows_a_close_frame() -> None:
     probe_id = "close_behind_messages"
     assert outcome(probe_id, saying(HI * 3 + close), closes=closes).outcome == "passed"
     assert outcome(probe_id, saying(close + HI), closes=closes).outcome == "failed"
-    assert outcome("half_closed", saying(HI), closes=closes).outcome == "passed"
-    assert outcome("half_closed", saying(HI + close), closes=closes).outcome == "passed"
-    assert outcome("half_closed", saying(HI * 2 + b"\x81\x01x"), closes=closes).outcome == "failed"
+    half_closed = "half_closed_websocket"
+    assert outcome(half_closed, saying(HI), closes=closes).outcome == "passed"
+    assert outcome(half_closed, saying(HI + close), closes=closes).outcome == "passed"
+    assert outcome(half_closed, saying(HI * 2 + b"\x81\x01x"), closes=closes).outcome == "failed"
 
 
 def test_an_unmasked_frame_ends_the_connection_later_too() -> None:

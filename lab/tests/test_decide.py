@@ -440,14 +440,14 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
     question = Question(serves="ws.broadcast", connections=1000, p99_ns=10**12, cpu_ns=10**9)
     decision = answer(tmp_path, replace(question, throughput_per_s=1, total_memory_bytes=2**40))
     assert "websocket broadcast-1000, run " in decision.ordered_by
-    assert decision.first == ("c/libwebsockets",)
+    assert "c/libwebsockets" in decision.first
     for found in of(decision.shortlist, "c/libwebsockets").findings:
         assert found.state == "holds"
         assert found.where.startswith("websocket broadcast-1000, run ")
     assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
         "ws.broadcast on 10001 connections": "unknown",
-        "p99 <= 1,000 s": "unknown",
-        "CPU per message <= 1.00 s": "unknown",
+        "p99 <= 1000 s": "unknown",
+        "CPU per request <= 1.00 s": "unknown",
     }
 
 

@@ -397,7 +397,7 @@ def _frames() -> Iterator[Probe]:
     )
     # No sentence says what a server makes of the end of the stream before a close frame.
     yield _probe(
-        "half_closed",
+        "half_closed_websocket",
         "6455 7.1.5 MAY",
         "a message, and the end of sending without a close frame",
         "the echo or none, and the connection's end",
