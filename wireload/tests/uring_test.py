@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 import unittest
 
 from servers import (
@@ -14,6 +15,7 @@ from servers import (
     http_answers,
     http_replies,
     load,
+    read_request,
     reply,
     serving,
     typed,
@@ -52,6 +54,25 @@ class Http(unittest.TestCase):
         self.assertEqual(
             (run.code, run.document["requests"]["ok"]), (0, 24), run.document["first_error"]
         )
+
+    def test_a_full_socket_takes_requests_in_parts(self) -> None:
+        def handle(server: Server, connection: socket.socket) -> None:
+            held = bytearray()
+            time.sleep(0.2)
+            while (request := read_request(connection, held)) is not None:
+                server.next_request(request)
+                connection.sendall(reply(body_of(request)))
+
+        body = "".join(f"{n:07}\n" for n in range(1_500))
+        with serving(handle) as server:
+            run = load(
+                server, *typed("-n 600 -c 2 --pipeline 256 --expect-body"), body, "-b", body, *URING
+            )
+            self.assertEqual(
+                (run.code, run.document["requests"]["ok"]), (0, 600), run.document["first_error"]
+            )
+            self.assertEqual(run.document["requests"]["bytes_out"], sum(map(len, server.seen)))
+            self.assertEqual({body_of(request) for request in server.seen}, {body.encode()})
 
     def test_large_bodies_both_ways(self) -> None:
         body = "x" * 300_000

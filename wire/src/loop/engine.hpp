@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string_view>
 
 #include "wire/base/buffer.hpp"
 #include "wire/base/result.hpp"
@@ -63,6 +64,10 @@ public:
     // more. False, with the errno, when the connection is broken; without one, when the filter
     // failed.
     virtual bool send(stream_core& s, int& number) noexcept = 0;
+    // Sends `bytes`, not empty, which outlive the loop, likewise; what the socket does not take at
+    // once may be copied. Precondition: the stream is open, without a filter, and has nothing
+    // unsent.
+    virtual bool send_lasting(stream_core& s, std::string_view bytes, int& number) noexcept = 0;
     // After send() failed: reads, once, what the peer sent before it closed, such as why it refuses
     // a request. False when there is nothing; else it may end with the stream destroyed.
     virtual bool read_rest(stream_core&) noexcept { return false; }

@@ -16,6 +16,7 @@ public:
     result<void> connect(stream_core& s, const address& to, const connect_options& options) final;
     void close(stream_core& s, bool reset) noexcept final;
     bool send(stream_core& s, int& number) noexcept final;
+    bool send_lasting(stream_core& s, std::string_view bytes, int& number) noexcept final;
     bool read_rest(stream_core& s) noexcept final;
     void send_at_once(stream_core& s, buffer& last) noexcept final;
     void update_interest(stream_core& s) noexcept final;

@@ -241,6 +241,20 @@ bool readiness_engine::send(stream_core& s, int& number) noexcept {
     return true;
 }
 
+bool readiness_engine::send_lasting(stream_core& s, std::string_view bytes, int& number) noexcept {
+    s.before_send();
+    const ssize_t n = ::send(s.fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (n >= 0) {
+        bytes.remove_prefix(static_cast<std::size_t>(n));
+        if (bytes.empty()) return true;
+    } else if (errno != EAGAIN && errno != EINTR) {
+        number = errno;
+        return false;
+    }
+    s.out().append(bytes);
+    return send(s, number);  // which finds the socket full, and waits for room
+}
+
 void readiness_engine::send_at_once(stream_core& s, buffer& last) noexcept {
     ::send(s.fd_, last.data(), last.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }

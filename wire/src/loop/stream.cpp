@@ -190,6 +190,19 @@ bool stream_core::flush() noexcept {
     return false;
 }
 
+bool stream_core::send_lasting(std::string_view bytes) noexcept {
+    if (state_ != state::open || failed_errno_ != 0) return false;
+    if (filter_ != nullptr || sending_ || !out_.empty()) {
+        out().append(bytes);
+        return flush();
+    }
+    int number = 0;
+    if (engine().send_lasting(*this, bytes, number)) return true;
+    failed_errno_ = number;
+    loop()->at_iteration_end(*this);
+    return false;
+}
+
 std::size_t stream_core::under_way() const noexcept { return engine().under_way(*this); }
 
 bool stream_core::quiet() const noexcept { return engine().quiet(*this); }

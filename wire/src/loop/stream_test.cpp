@@ -128,6 +128,40 @@ TEST_F(streams, more_than_the_socket_takes_waits_and_drains) {
     run_until([&] { return client.log == "open drained "; });
     EXPECT_EQ(server.received, large);
 }
+TEST_F(streams, lasting_bytes_are_sent_behind_what_is_unsent) {
+    connect();
+    const std::string text = "lasting ";
+    EXPECT_TRUE(client.send_lasting(text));
+    client.write("written ");
+    EXPECT_TRUE(client.send_lasting(text));
+    run_until([&] { return server.received == "lasting written lasting "; });
+    EXPECT_EQ(client.unsent(), 0U);
+    client.close();
+    EXPECT_FALSE(client.send_lasting(text));
+}
+TEST_F(streams, lasting_bytes_wait_for_room_and_drain) {
+    connect();
+    server.pause_reading();
+    std::string text;
+    while (text.size() < 16'000) text += "line " + std::to_string(text.size()) + "\n";
+    std::size_t sent = 0;
+    do {
+        EXPECT_TRUE(client.send_lasting(text));
+        ++sent;
+        // Until the kernel has none of them and takes no more; io_uring says so an iteration later.
+        for (int i = 0; i < 3; ++i) loop->run_once(0ms);
+    } while (client.unsent() == 0);
+    EXPECT_TRUE(client.send_lasting("the end"));
+    server.resume_reading();
+    run_until([&] { return server.received.ends_with("the end"); });
+    EXPECT_EQ(server.received.size(), sent * text.size() + 7);
+    bool same = true;
+    for (std::size_t i = 0; i < sent; ++i)
+        same = same && server.received.compare(i * text.size(), text.size(), text) == 0;
+    EXPECT_TRUE(same);
+    run_until([&] { return client.unsent() == 0; });
+    EXPECT_NE(client.log.find("drained"), std::string::npos);
+}
 TEST_F(streams, end_of_the_peer_leaves_the_other_direction_open) {
     connect();
     client.shutdown_write();

@@ -17,6 +17,7 @@
 #include <cstdlib>
 #include <memory>
 #include <span>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -51,6 +52,7 @@ public:
     // Begins to send what is unsent, unless sending is under way.
     bool send(stream_core& s, int& number) noexcept override;
     bool read_rest(stream_core& s) noexcept override;
+    bool send_lasting(stream_core& s, std::string_view bytes, int& number) noexcept override;
     // Sends `last` after all that is under way.
     void send_at_once(stream_core& s, buffer& last) noexcept override;
     std::size_t under_way(const stream_core& s) noexcept override;
@@ -88,10 +90,20 @@ private:
     };
     struct record {
         wire::buffer bytes;
+        std::string_view lasting;  // not empty: instead of them, the user's
         std::uint32_t slot = 0;
         std::uint32_t generation = 0;
         bool slow = false;  // the socket was full: the kernel waits for room
         bool connect = false;
+
+        std::string_view text() const noexcept { return lasting.empty() ? bytes.view() : lasting; }
+        void consume(std::size_t n) noexcept {  // not all
+            if (lasting.empty()) {
+                bytes.consume(n);
+            } else {
+                lasting.remove_prefix(n);
+            }
+        }
     };
     // What came while a stream did not read.
     struct withheld {
@@ -142,6 +154,7 @@ private:
 
     bool begin_send(stream_core& s) noexcept;
     void send_failed(stream_core& s, int number) noexcept;
+    void send_text(stream_core& s, std::uint32_t number) noexcept;
 
     std::size_t most_;  // completions served in one iteration
     std::unique_ptr<uring> ring_;

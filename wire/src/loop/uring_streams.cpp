@@ -21,7 +21,7 @@
 //
 //     owner of            is
 //     a socket            the ring's table, by its slot
-//     bytes being sent    a record, from begin_send() to the completion
+//     bytes being sent    a record, from begin_send() to the completion; lasting ones the user
 //     a receive buffer    the kernel; the engine while on_received() runs
 //     withheld bytes      the engine
 //
@@ -180,14 +180,16 @@ std::uint32_t uring_engine::take_record(std::uint32_t index) {
 
 void uring_engine::drop_record(std::uint32_t number) noexcept {
     core_.pool().reclaim(records_[number].bytes);
+    records_[number].lasting = {};
     free_records_.push_back(number);
 }
 
 void uring_engine::send_record(std::uint32_t number) noexcept {
     const record& r = records_[number];
     auto e = on_file(IORING_OP_SEND, r.slot, tag(kind::send, number, 0));
-    e.addr = reinterpret_cast<std::uint64_t>(r.bytes.data());
-    e.len = static_cast<std::uint32_t>(r.bytes.size());
+    const std::string_view text = r.text();
+    e.addr = reinterpret_cast<std::uint64_t>(text.data());
+    e.len = static_cast<std::uint32_t>(text.size());
     // At first only what the socket takes at once, so that its being full is known in the same
     // iteration.
     e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});
@@ -198,7 +200,6 @@ bool uring_engine::send(stream_core& s, int&) noexcept { return begin_send(s); }
 
 bool uring_engine::begin_send(stream_core& s) noexcept {
     const std::uint32_t index = slot_of(s);
-    slot& t = slots_[index];
     if (s.sending_) return true;
     if (s.filter_ != nullptr && !s.encode_some()) return false;
     buffer& raw = s.raw_out();
@@ -214,11 +215,24 @@ bool uring_engine::begin_send(stream_core& s) noexcept {
     if (s.state_ == stream_core::state::open) s.before_send();
     const std::uint32_t number = take_record(index);
     records_[number].bytes.swap(raw);
-    t.link = number + 1;
+    send_text(s, number);
+    return true;
+}
+
+bool uring_engine::send_lasting(stream_core& s, std::string_view bytes, int&) noexcept {
+    s.before_send();
+    const std::uint32_t number = take_record(slot_of(s));
+    records_[number].lasting = bytes;
+    send_text(s, number);
+    return true;
+}
+
+// The record's, as what the stream is sending.
+void uring_engine::send_text(stream_core& s, std::uint32_t number) noexcept {
+    slots_[records_[number].slot].link = number + 1;
     s.sending_ = true;
     send_record(number);
     if (!core_.in_iteration()) submit();
-    return true;
 }
 
 void uring_engine::send_at_once(stream_core& s, buffer& last) noexcept {
@@ -230,14 +244,14 @@ void uring_engine::send_at_once(stream_core& s, buffer& last) noexcept {
 std::size_t uring_engine::under_way(const stream_core& s) noexcept {
     slot& t = slots_[slot_of(s)];
     t.tell = true;
-    return records_[t.link - 1].bytes.size();
+    return records_[t.link - 1].text().size();
 }
 
 // Without `may_call` only what concerns nobody else is done; false when there is more to it.
 bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     record& r = records_[number];
     const std::uint32_t index = r.slot;
-    const bool whole = result >= 0 && static_cast<std::size_t>(result) == r.bytes.size();
+    const bool whole = result >= 0 && static_cast<std::size_t>(result) == r.text().size();
     if (!is_current(index, r.generation)) {
         drop_record(number);
         return !may_call;
@@ -253,7 +267,7 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
             send_failed(s, -result);
             return true;
         }
-        if (result > 0) r.bytes.consume(static_cast<std::size_t>(result));
+        if (result > 0) r.consume(static_cast<std::size_t>(result));
         r.slow = s.waiting_to_write_ = true;
         if (s.state_ == stream_core::state::open) s.before_send();
         send_record(number);

@@ -10,10 +10,6 @@
 namespace wireload {
 namespace {
 
-// Appended to a socket's buffer at a time: large requests leave in pieces, so that waiting
-// connections hold little.
-constexpr std::size_t chunk_bytes = 16 * 1024;
-
 // After a failure: 10 ms, doubled with each further one in a row, so that a server that refuses or
 // closes is asked again often enough to see it recover, and never in a busy loop.
 constexpr nanos first_delay = 10'000'000;
@@ -193,13 +189,23 @@ void connection::send_some() {
     while (more && unsent() == 0) {
         const nanos now = clock_now();
         host_.window().advance(now);
-        if (offset_ == 0 && !take_request(now)) return;
+        if (offset_ == 0) {
+            if (!take_request(now)) return;
+            if (const repeated_text text = lasting_text(sent_); text.each != 0) {
+                std::size_t size = text.each;
+                while (size < text.bytes.size() && take_request(now)) size += text.each;
+                more = size == text.bytes.size() && flying_ < host_.in_flight_limit();
+                host_.window().count_out(size);
+                if (!send_lasting(text.bytes.substr(0, size))) return;  // on_failure() follows
+                continue;
+            }
+        }
         wire::buffer& bytes = out();
         do {
-            const std::size_t room = chunk_bytes - std::min(chunk_bytes - 1, bytes.size());
+            const std::size_t room = send_bytes - std::min(send_bytes - 1, bytes.size());
             offset_ = append_request(bytes, sent_, offset_, room);
-        } while (bytes.size() < chunk_bytes && (offset_ != 0 || take_request(now)));
-        more = bytes.size() >= chunk_bytes;
+        } while (bytes.size() < send_bytes && (offset_ != 0 || take_request(now)));
+        more = bytes.size() >= send_bytes;
         host_.window().count_out(bytes.size());
         if (!flush()) return;  // on_failure() follows
     }
@@ -208,7 +214,7 @@ void connection::send_some() {
 void connection::finish_writing() {
     wire::buffer& bytes = out();
     const std::size_t before = bytes.size();
-    while (offset_ != 0) offset_ = append_request(bytes, sent_, offset_, chunk_bytes);
+    while (offset_ != 0) offset_ = append_request(bytes, sent_, offset_, send_bytes);
     host_.window().count_out(bytes.size() - before);
 }
 

@@ -84,6 +84,13 @@ protected:
     // reached, 0 when complete.
     virtual std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset,
                                        std::size_t most) = 0;
+    // Text that outlives the run, and of which every `each` bytes are a request.
+    struct repeated_text {
+        std::string_view bytes;
+        std::size_t each = 0;  // 0: there is none
+    };
+    // Request `counter` and what may follow it, where that is always the same.
+    virtual repeated_text lasting_text(std::uint64_t) const { return {}; }
     // For a report.
     virtual std::string sent_text(std::uint64_t counter) const = 0;
     virtual std::string expected_text(std::uint64_t counter) const = 0;

@@ -49,6 +49,12 @@ private:
     void begin_session() override { session_ready(); }
     std::size_t append_request(wire::buffer& out, std::uint64_t counter, std::size_t offset,
                                std::size_t most) override;
+    repeated_text lasting_text(std::uint64_t counter) const override {
+        // Of several requests those of one send would have to be put together.
+        if (host_.the_plan().only == nullptr && host_.in_flight_limit() != 1) return {};
+        const std::string_view text = request(counter).lasting();
+        return {text, text.empty() ? 0 : request(counter).bytes.size()};
+    }
     std::string sent_text(std::uint64_t counter) const override;
     std::string expected_text(std::uint64_t counter) const override;
     void forget() override { unfinished_.reset(); }

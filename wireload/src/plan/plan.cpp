@@ -164,7 +164,10 @@ std::string plan_turns(plan& out) {
     }
     // A server whose requests weigh more gets more of the connections.
     out.target_turns = spread(totals);
-    if (out.requests.size() == 1) out.only = &out.requests.front();
+    if (out.requests.size() == 1) {
+        out.requests.front().repeat(out.asked.in_flight);
+        out.only = &out.requests.front();
+    }
     return {};
 }
 

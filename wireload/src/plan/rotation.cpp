@@ -75,6 +75,12 @@ std::variant<prepared_request, std::string> prepare_request(const request_option
     return out;
 }
 
+void prepared_request::repeat(std::uint32_t in_flight) {
+    if (!constant()) return;
+    const std::size_t copies = std::min<std::size_t>(in_flight, send_bytes / bytes.size());
+    for (std::size_t i = 0; i < copies; ++i) block += bytes;
+}
+
 std::vector<std::uint32_t> spread(std::span<const std::uint32_t> weights) {
     std::uint32_t divisor = 0;
     for (const std::uint32_t w : weights) divisor = std::gcd(divisor, w);

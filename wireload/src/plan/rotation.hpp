@@ -6,9 +6,11 @@
 // same.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -20,6 +22,10 @@
 #include "wire/proto/url.hpp"
 
 namespace wireload {
+
+// Given to a socket at a time, about: large requests leave in pieces, so that waiting connections
+// hold little.
+inline constexpr std::size_t send_bytes = 16 * 1024;
 
 struct target {
     wire::url url;
@@ -34,9 +40,17 @@ struct prepared_request {
     wire::http::method method = wire::http::method::get;
     std::string name;       // "GET http://127.0.0.1:8080/path"
     std::string bytes;      // all of it, when it is always the same
+    std::string block;      // of the run's only request: `bytes`, as often as they go in one send
     text_template pattern;  // otherwise
     reply_checks checks;
     bool constant() const { return !bytes.empty(); }
+    // What is sent at once without being copied: `bytes` once or more; empty where there is none.
+    std::string_view lasting() const {
+        if (!block.empty()) return block;
+        return bytes.size() <= send_bytes ? std::string_view(bytes) : std::string_view();
+    }
+    // Makes `block`, for `in_flight` requests on a connection.
+    void repeat(std::uint32_t in_flight);
 };
 
 // The string says what is wrong.

@@ -56,6 +56,26 @@ TEST(PrepareRequest, SaysWhereAValueIsWrong) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "header X-One", std::get<std::string>(out));
 }
 
+TEST(PrepareRequest, IsRepeatedAsOftenAsItGoesInOneSend) {
+    prepared_request r = made({}, "http://h/");
+    EXPECT_EQ(r.lasting(), r.bytes);
+    r.repeat(3);
+    EXPECT_EQ(r.lasting(), r.bytes + r.bytes + r.bytes);
+    request_options o;
+    o.body = std::string(5'000, 'x');
+    r = made(o, "http://h/");
+    r.repeat(16);
+    EXPECT_EQ(r.lasting(), r.bytes + r.bytes + r.bytes);
+    o.body = std::string(send_bytes, 'x');
+    r = made(o, "http://h/");
+    r.repeat(16);
+    EXPECT_EQ(r.lasting(), "");
+    o.body = "{counter}";
+    r = made(o, "http://h/");
+    r.repeat(16);
+    EXPECT_EQ(r.lasting(), "");
+}
+
 std::vector<std::uint32_t> spread_of(std::vector<std::uint32_t> weights) { return spread(weights); }
 
 TEST(Spread, FollowsTheWeights) {

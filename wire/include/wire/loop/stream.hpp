@@ -107,6 +107,9 @@ public:
     // stream is closed or broken; on_failure() then comes from the loop. With io_uring bytes are
     // under way from here to the next iteration, and count as unsent.
     bool flush() noexcept { return stream_core::flush(); }
+    // Sends `bytes` now, behind what is unsent, as flush() does, and copies nothing that the socket
+    // takes at once. Not empty; they must stay as they are for as long as the loop lives.
+    bool send_lasting(std::string_view bytes) noexcept { return stream_core::send_lasting(bytes); }
     // Bytes that the kernel has not taken. Stop producing while it is large, and go on from
     // on_drained(). With a filter, what it has to say by itself counts only once the socket is
     // full: it leaves with the next bytes.

@@ -45,6 +45,7 @@ public:
         if (state_ >= state::securing) loop()->at_iteration_end(*this);
     }
     bool flush() noexcept;
+    bool send_lasting(std::string_view bytes) noexcept;
     std::size_t unsent() const noexcept {
         return out_.size() +
                (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) +
