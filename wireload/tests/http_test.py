@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import socket
 import threading
 import time
 import unittest
+from collections.abc import Callable
+from typing import Any
 
 from servers import (
     Server,
     body_file,
     body_of,
+    cut_http_replies,
     http,
     http_answers,
     http_replies,
@@ -76,6 +80,73 @@ class Starving(unittest.TestCase):
             )
         self.assertGreater(run.document["requests"]["errors"], 0)
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
+
+
+CUTS = (1, 7, 68, 69, 70, 78, 79, 80, 300, 1 << 20)
+"""Sizes of pieces. The replies below have 69 and 79 bytes."""
+
+
+class Comparison(unittest.TestCase):
+    """A reply like the last right one is compared, any other is parsed: both tell the same."""
+
+    def counts(self, make: Callable[[int], bytes], size: int, *arguments: str) -> dict[str, Any]:
+        with serving(cut_http_replies(make, size)) as server:
+            run = load(server, *typed("--each 24 -c 2 --pipeline 8"), *arguments)
+        document = run.document
+        requests = document["requests"]
+        return {
+            **{name: requests[name] for name in typed("sent ok errors bytes_in bytes_out")},
+            "connections": requests["connections_opened"],
+            "errors by kind": run.errors,
+            "statuses": document["status_codes"],
+            "latencies": document["latency"]["count"],
+            "code": run.code,
+        }
+
+    def test_both_ways_count_the_same_however_the_stream_is_cut(self) -> None:
+        for size in CUTS:
+            with self.subTest(size):
+                same = self.counts(lambda n: reply(b"hello", "200 OK", "X-N: 000"), size)
+                other = self.counts(lambda n: reply(b"hello", "200 OK", f"X-N: {n:03}"), size)
+                self.assertEqual(same, other)
+                self.assertEqual(
+                    (same["ok"], same["bytes_in"]),
+                    (48, 48 * len(reply(b"hello", "200 OK", "X-N: 000"))),
+                )
+
+    def test_a_reply_that_changes_now_and_then_is_parsed_once(self) -> None:
+        """As a Date does."""
+        for size in CUTS:
+            with self.subTest(size):
+                counts = self.counts(
+                    lambda n: reply(b"hello", "200 OK", f"X-N: {n // 5:03}"), size
+                )
+                self.assertEqual((counts["code"], counts["ok"]), (0, 48))
+
+    def test_one_byte_that_differs_is_caught(self) -> None:
+        # From the third in a row on, on each of two connections.
+        right = reply(b"hello")
+        at = {
+            "status": right.replace(b"200", b"500"),
+            "body": right.replace(b"hello", b"hellO"),
+        }
+        for (what, wrong), size in itertools.product(at.items(), CUTS):
+            with self.subTest(what=what, size=size):
+                counts = self.counts(
+                    lambda n, wrong=wrong: wrong if n in (3, 12) else right,
+                    size,
+                    "--expect-body",
+                    "hello",
+                )
+                kind = "bad_status" if what == "status" else "bad_body"
+                self.assertEqual(counts["errors by kind"], {kind: 4})
+                self.assertEqual((counts["ok"], counts["latencies"]), (44, 44))
+                self.assertEqual(counts["bytes_in"], 48 * len(right))
+
+    def test_more_than_was_asked_for_is_caught(self) -> None:
+        with serving(http_replies(lambda n: reply() * (2 if n == 20 else 1))) as server:
+            run = load(server, *typed("-n 40 -c 1"))
+        self.assertEqual(run.errors, {"protocol": 1})
 
 
 class RightReplies(unittest.TestCase):

@@ -199,6 +199,62 @@ def http_answers(make: Callable[[bytes], bytes]) -> Handler:
     return http(answer)
 
 
+def cut(stream: Callable[[socket.socket], Iterator[bytes]], size: int) -> Handler:
+    """A handler that sends the replies of ``stream``, one behind the other, in pieces of ``size``
+    bytes. A reply of no bytes says that the peer waits: what there is goes, too.
+    """
+
+    def handle(server: Server, connection: socket.socket) -> None:
+        waiting = b""
+        for text in stream(connection):
+            if text:
+                server.next_request()
+            waiting += text
+            while len(waiting) >= size or (waiting and not text):
+                connection.sendall(waiting[:size])
+                waiting = waiting[size:]
+                time.sleep(0.0002)  # so that it is a piece of its own for the receiver, too
+
+    return handle
+
+
+def cut_http_replies(make: Callable[[int], bytes], size: int) -> Handler:
+    """Answers a connection's request number n, from 1, with ``make(n)``; see ``cut``."""
+
+    def stream(connection: socket.socket) -> Iterator[bytes]:
+        held = bytearray()
+        number = 0
+        while read_request(connection, held) is not None:
+            number += 1
+            yield make(number)
+            if b"\r\n\r\n" not in held:
+                yield b""
+
+    return cut(stream, size)
+
+
+def cut_ws_replies(make: Callable[[int, bytes], bytes], size: int) -> Handler:
+    """Answers a connection's message number n, from 1, with ``make(n, message)``; see ``cut``."""
+
+    def stream(connection: socket.socket) -> Iterator[bytes]:
+        if not shake_hands(connection):
+            return
+        number = 0
+        while (got := read_frame(connection)) is not None and got[0] in (TEXT, BINARY):
+            number += 1
+            yield make(number, got[1])
+            connection.setblocking(False)
+            try:
+                more = connection.recv(1, socket.MSG_PEEK)
+            except BlockingIOError:
+                more = b""
+            connection.setblocking(True)
+            if not more:
+                yield b""
+
+    return cut(stream, size)
+
+
 def body_of(request: bytes) -> bytes:
     return request.partition(b"\r\n\r\n")[2]
 

@@ -10,6 +10,8 @@ import random
 import socket
 import time
 import unittest
+from collections.abc import Callable
+from typing import Any
 
 from servers import (
     BINARY,
@@ -18,6 +20,7 @@ from servers import (
     TEXT,
     Run,
     Server,
+    cut_ws_replies,
     frame,
     http_replies,
     load,
@@ -38,6 +41,70 @@ def load_ws(server: Server, *arguments: str) -> Run:
 
 def counted(message: bytes) -> bytes:
     return json.dumps({"c": json.loads(message)["c"], "ts": time.time()}).encode()
+
+
+class Comparison(unittest.TestCase):
+    """The echo of a message that is always the same is compared, any other is read: both tell the
+    same.
+    """
+
+    def counts(
+        self, message: str, make: Callable[[int, bytes], bytes], size: int, *arguments: str
+    ) -> dict[str, Any]:
+        with serving(cut_ws_replies(make, size)) as server:
+            run = load_ws(
+                server, *typed("--each 24 -c 2 --pipeline 8"), "--message", message, *arguments
+            )
+        requests = run.document["requests"]
+        return {
+            **{name: requests[name] for name in typed("sent ok errors bytes_in bytes_out")},
+            "errors by kind": run.errors,
+            "latencies": run.document["latency"]["count"],
+            "code": run.code,
+        }
+
+    def test_both_ways_count_the_same_however_the_stream_is_cut(self) -> None:
+        for size in (1, 5, 6, 7, 20, 1 << 20):
+            with self.subTest(size):
+                same = self.counts("abcd", lambda n, message: frame(TEXT, message), size)
+                other = self.counts(
+                    "a{random:100-999}", lambda n, message: frame(TEXT, message), size
+                )
+                self.assertEqual(same, other)
+                self.assertEqual((same["ok"], same["bytes_in"], same["code"]), (48, 48 * 6, 0))
+
+    def test_one_byte_that_differs_is_caught(self) -> None:
+        wrong = {
+            "byte": frame(TEXT, b"abcD"),
+            "opcode": frame(BINARY, b"abcd"),
+            "length": frame(TEXT, b"abcde"),
+        }
+        for (what, bad), size in itertools.product(wrong.items(), (1, 6, 20, 1 << 20)):
+            with self.subTest(what=what, size=size):
+                counts = self.counts(
+                    "abcd",
+                    lambda n, message, bad=bad: bad if n in (3, 12) else frame(TEXT, message),
+                    size,
+                )
+                self.assertEqual(counts["errors by kind"], {"bad_body": 4})
+                self.assertEqual((counts["ok"], counts["latencies"]), (44, 44))
+
+    def test_what_else_a_message_must_be_is_asked_for_all_the_same(self) -> None:
+        counts = self.counts(
+            "abcd",
+            lambda n, message: frame(TEXT, message),
+            1 << 20,
+            *typed("--check echo --expect-match ^x"),
+        )
+        self.assertEqual(counts["errors by kind"], {"bad_body": 48})
+
+    def test_one_echo_too_many_is_caught(self) -> None:
+        def answer(n: int, message: bytes) -> bytes:
+            return frame(TEXT, message) * (2 if n == 20 else 1)
+
+        with serving(ws_replies(answer)) as server:
+            run = load_ws(server, *typed("-n 40 -c 1 --message abcd"))
+        self.assertEqual(run.errors, {"bad_body": 1})
 
 
 class RightReplies(unittest.TestCase):

@@ -240,6 +240,29 @@ void connection::answered(std::uint64_t counter, nanos at) {
     if (failures_ != 0) recovered();
 }
 
+void connection::answered_oldest(std::uint32_t count, nanos at) {
+    if (count == 1) {
+        answered(oldest(), at);
+        return;
+    }
+    host_.window().advance(at);
+    std::uint64_t next = oldest();
+    flying_ -= count;
+    open_ -= count;
+    while (count != 0) {
+        // Those that were written together have one time.
+        const nanos sent_at = times_[next & ring_mask()];
+        std::uint32_t same = 0;
+        do {
+            times_[next++ & ring_mask()] = 0;
+        } while (++same < count && times_[next & ring_mask()] == sent_at);
+        host_.window().right_replies(sent_at, at, same);
+        count -= same;
+    }
+    since_ = at;
+    if (failures_ != 0) recovered();
+}
+
 void connection::answered_wrongly(std::uint64_t counter, nanos at, error_kind kind,
                                   std::string_view received, std::string_view expected) {
     host_.window().advance(at);

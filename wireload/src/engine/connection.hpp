@@ -133,6 +133,13 @@ protected:
     }
     // Request `counter` was answered rightly or wrongly; the connection goes on.
     void answered(std::uint64_t counter, nanos at);
+    // So many, the oldest in flight, were answered rightly; not 0. More than one where
+    // alike_at_most() says so, and replies come in order.
+    void answered_oldest(std::uint32_t count, nanos at);
+    // How many replies in a row may be told together. In an open loop each has a schedule.
+    std::uint32_t alike_at_most() const {
+        return host_.gate() == nullptr || flying_ == 0 ? flying_ : 1;
+    }
     // `expected`: for the report, if more is known than expected_text() says.
     void answered_wrongly(std::uint64_t counter, nanos at, error_kind kind,
                           std::string_view received, std::string_view expected = {});

@@ -4,7 +4,7 @@
 //
 //   bytes received              are                                    kept until the next read
 //   -------------------------   ------------------------------------   ------------------------
-//   a reply seen right before   compared: consume_known()              nothing
+//   replies seen right before   compared: consume_known()              nothing
 //   a whole reply               parsed where they lie: consume()       nothing
 //   a part of a reply           parsed as far as they go               unfinished
 //   beyond the last request     an error: the connection fails         nothing
@@ -63,7 +63,8 @@ private:
     void on_end() override;
 
     // Replies that are byte for byte the one that was parsed and found right before: what a parser
-    // says depends on the bytes alone, so these are right as well. Returns what follows them.
+    // says between two messages depends on the bytes alone, so these are right as well. Returns
+    // what follows them.
     std::string_view consume_known(std::string_view in, nanos at);
     // Takes what `in` has for `r`, and for the replies behind it. Returns the bytes that were not
     // used up.

@@ -84,6 +84,13 @@ public:
         tally_.last_done = at;
         latencies_.record(static_cast<std::uint64_t>(at > sent_at ? at - sent_at : 0));
     }
+    // To `count` requests that were sent together; not 0.
+    void right_replies(nanos sent_at, nanos at, std::uint64_t count) {
+        in_flight_ -= count;
+        tally_.ok += count;
+        tally_.last_done = at;
+        latencies_.record(static_cast<std::uint64_t>(at > sent_at ? at - sent_at : 0), count);
+    }
     // Of the requests that were in flight `flying` are not any more, and `count` count.
     // They were in flight for `spent` together.
     void wrong_replies(error_kind kind, std::uint64_t count, std::uint64_t flying, nanos at,
@@ -127,9 +134,9 @@ public:
         tally_.payload_out += bytes;
         if (compressed) ++tally_.sent_compressed;
     }
-    void count_status(int status) {
+    void count_status(int status, std::uint64_t times = 1) {
         if (status >= 100 && status < 600)
-            ++tally_.statuses[static_cast<std::size_t>(status - 100)];
+            tally_.statuses[static_cast<std::size_t>(status - 100)] += times;
     }
     // Of a rotation: for each of its requests apart.
     void count_request(const prepared_request& r, bool right) {

@@ -5,8 +5,9 @@
 //   state         bytes received                 are                               kept
 //   -----------   ----------------------------   -------------------------------   ----------
 //   handshaking   the reply to the handshake     gathered: take_handshake()        unfinished
-//   open          whole messages, one frame      checked where they lie:           nothing
-//                 each, not compressed           take_whole_messages()
+//   open          whole messages, one frame      compared with the one right       nothing
+//                 each, not compressed           reply, or checked where they
+//                                                lie: take_whole_messages()
 //   open          parts, control frames,         read by wire's message reader:    unfinished
 //                 compressed messages            take_pieces()
 //

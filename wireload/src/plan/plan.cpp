@@ -10,6 +10,7 @@
 #include "plan/host_limits.hpp"
 #include "wire/loop/socket.hpp"
 #include "wire/proto/http_types.hpp"
+#include "wire/proto/utf8.hpp"
 
 namespace wireload {
 namespace {
@@ -88,6 +89,22 @@ std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& 
     return static_cast<std::uint32_t>(out.targets.size() - 1);
 }
 
+// The frame that is the right reply to every message; empty when they differ, when nothing but a
+// reader can tell whether a reply is right, or when none is.
+std::string constant_echo(const plan& p) {
+    const text_template& sent = p.message.content();
+    if (!p.exchanges || p.asked.check != reply_check::echo || !p.asked.keep_alive ||
+        !sent.is_constant())
+        return {};
+    const std::string_view text = sent.constant();
+    if (text.size() > send_bytes) return {};  // comes in pieces
+    if (p.message.op() == wire::ws::opcode::text && !wire::is_utf8(text)) return {};
+    if (p.message_checks.message(text)) return {};
+    wire::buffer frame;
+    wire::ws::append_frame(frame, p.message.op(), text);
+    return std::string(frame.view());
+}
+
 std::string plan_messages(plan& out) {
     const options& o = out.asked;
     for (const std::string& text : o.urls) {
@@ -102,6 +119,7 @@ std::string plan_messages(plan& out) {
     out.message_checks = std::get<reply_checks>(std::move(checks));
     out.message = message_template(o.message, o.binary);
     out.exchanges = !o.idle && !o.broadcast;
+    out.echo_frame = constant_echo(out);
     for (const auto& [name, value] : o.headers) {
         for (const char* own : {"Sec-WebSocket-Key", "Sec-WebSocket-Version"}) {
             if (wire::http::equals_ignoring_case(name, own))

@@ -50,6 +50,7 @@ struct plan {
     reply_checks message_checks;             // ws
     message_template message;                // ws
     bool exchanges = true;                   // ws: what a connection gets answers what it has sent
+    std::string echo_frame;                  // ws: the right reply, if always the same, else empty
     std::string deflate_offer;               // ws
     std::vector<wire::http::header>
         upgrade_fields;             // ws; views into asked.headers and deflate_offer
