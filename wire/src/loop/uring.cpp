@@ -138,7 +138,7 @@ result<std::unique_ptr<uring>> uring::create(const uring_settings& settings) {
     buffers_ = settings.buffers;
     buffer_bytes_ = settings.buffer_bytes;
     buffer_ring_bytes_ = buffers_ * sizeof(io_uring_buf);
-    buffer_memory_bytes_ = std::size_t{buffers_} * buffer_bytes_;
+    buffer_memory_bytes_ = buffers_ * buffer_stride();
     buffer_ring_ = static_cast<io_uring_buf*>(map(buffer_ring_bytes_));
     buffer_memory_ = static_cast<char*>(map(buffer_memory_bytes_));
     if (buffer_ring_ == nullptr || buffer_memory_ == nullptr)
