@@ -85,7 +85,15 @@ result<std::unique_ptr<uring>> uring::create(const uring_settings& settings) {
     p.flags = IORING_SETUP_R_DISABLED | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN |
               IORING_SETUP_SUBMIT_ALL | IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP;
     p.cq_entries = settings.completions;
+    // Entries are used in order, so that the table of their numbers is of no use (Linux 6.6).
+    constexpr unsigned no_table = 1U << 16;  // IORING_SETUP_NO_SQARRAY
+    io_uring_params with_table = p;
+    p.flags |= no_table;
     fd_ = sys_setup(settings.entries, &p);
+    if (fd_ < 0 && errno == EINVAL) {
+        p = with_table;
+        fd_ = sys_setup(settings.entries, &p);
+    }
     if (fd_ < 0) return forbidden(errno);
     if ((p.features & IORING_FEAT_SINGLE_MMAP) == 0 || (p.features & IORING_FEAT_NODROP) == 0)
         return forbidden(EINVAL);
@@ -110,9 +118,11 @@ result<std::unique_ptr<uring>> uring::create(const uring_settings& settings) {
     cq_shared_head_ = at<unsigned>(rings_, p.cq_off.head);
     cq_shared_tail_ = at<unsigned>(rings_, p.cq_off.tail);
     cqes_ = at<io_uring_cqe>(rings_, p.cq_off.cqes);
-    // Entries are used in order: each place always names its own.
-    auto* const array = at<unsigned>(rings_, p.sq_off.array);
-    for (unsigned i = 0; i < sq_entries_; ++i) array[i] = i;
+    if ((p.flags & no_table) == 0) {
+        // Each place always names its own.
+        auto* const array = at<unsigned>(rings_, p.sq_off.array);
+        for (unsigned i = 0; i < sq_entries_; ++i) array[i] = i;
+    }
 
     io_uring_rsrc_register table{};
     table.nr = settings.files;
