@@ -104,6 +104,12 @@ class Http(unittest.TestCase):
         self.assertEqual((run.errors, run.document["requests"]["ok"]), ({"closed_early": 10}, 40))
         self.assertEqual(server.connections, 10)
 
+    def test_no_latency_is_shorter_than_the_servers_delay(self) -> None:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.01)) as server:
+            run = load(server, *typed("--each 3 -c 40"), *URING)
+        self.assertEqual((run.code, run.document["latency"]["count"]), (0, 120))
+        self.assertGreaterEqual(run.document["latency"]["min_ns"], 10_000_000)
+
     def test_nobody_listens(self) -> None:
         with socket.socket() as taken:
             taken.bind(("127.0.0.1", 0))

@@ -187,7 +187,7 @@ bool connection::take_request(nanos now) {
 void connection::send_some() {
     bool more = true;
     while (more && unsent() == 0) {
-        const nanos now = clock_now();
+        const nanos now = host_.sending_time();
         host_.window().advance(now);
         if (offset_ == 0) {
             if (!take_request(now)) return;
@@ -220,6 +220,8 @@ void connection::finish_writing() {
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
     if (notes_arrivals_) return to_nanos(arrival());
+    // What io_uring gives was received before the iteration took its events.
+    if (host_.the_plan().engine == wire::loop_engine::io_uring) return host_.iteration_time();
     // Beyond it the last bytes may be younger than the iteration.
     constexpr std::size_t one_arrival = 16 * 1024;
     return continued || ring_mask() != 0 || bytes_read > one_arrival ? clock_now()

@@ -21,6 +21,10 @@ void connection_host::start(std::unique_ptr<wire::event_loop> loop, std::uint32_
                             std::uint32_t ring_mask) {
     loop_ = std::move(loop);
     ring_mask_ = ring_mask;
+    // Not where a schedule tells each its moment, nor where making a request ready takes long.
+    if (plan_.engine == wire::loop_engine::io_uring && !plan_.asked.open_loop &&
+        plan_.tls == nullptr && !plan_.asked.deflate)
+        sends_for_a_reading_ = 16;
     if (plan_.asked.deflate) deflater_ = std::make_unique<deflater>(plan_);
     if (plan_.asked.open_loop)
         gate_ = std::make_unique<open_loop_gate>(plan_, window_, index_, connections);

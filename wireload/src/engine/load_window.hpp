@@ -12,9 +12,10 @@
 // or when the main thread cuts it. The edge `send_until` only ends the sending.
 //
 // Few clock readings keep latency truthful. A request's time is read just before its
-// bytes are handed to the kernel. A reply's time is the one at which the loop took the iteration's
-// events, since a reply that made its socket ready had arrived by then; replies that need more than
-// one read, or that come several to a read, are timed after the read.
+// bytes are handed to the kernel; with io_uring, which is handed those of an iteration together,
+// before some sixteen of them are queued. A reply's time is the one at which the loop took the
+// iteration's events, since a reply that made its socket ready had arrived by then; with epoll,
+// replies that need more than one read, or that come several to a read, are timed after the read.
 //
 // All of it belongs to the worker's thread; result() to the main thread between orders.
 #pragma once

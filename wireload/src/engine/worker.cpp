@@ -220,6 +220,7 @@ void worker::begin_load(const load_order& order) {
 
 void worker::serve_due() {
     if (host_.in_opening_phase()) open_more();
+    host_.begin_serving();
     serving_.swap(host_.due_list());
     for (connection* c : serving_) c->serve_due();
     serving_.clear();
