@@ -118,9 +118,7 @@ class Comparison(unittest.TestCase):
         """As a Date does."""
         for size in CUTS:
             with self.subTest(size):
-                counts = self.counts(
-                    lambda n: reply(b"hello", "200 OK", f"X-N: {n // 5:03}"), size
-                )
+                counts = self.counts(lambda n: reply(b"hello", "200 OK", f"X-N: {n // 5:03}"), size)
                 self.assertEqual((counts["code"], counts["ok"]), (0, 48))
 
     def test_one_byte_that_differs_is_caught(self) -> None:
@@ -283,9 +281,7 @@ class RightReplies(unittest.TestCase):
 
         body = "".join(f"{n:07}\n" for n in range(1_500))
         with serving(handle) as server:
-            run = load(
-                server, *typed("-n 600 -c 2 --pipeline 256 --expect-body"), body, "-b", body
-            )
+            run = load(server, *typed("-n 600 -c 2 --pipeline 256 --expect-body"), body, "-b", body)
             self.assertEqual(
                 (run.code, run.document["requests"]["ok"]), (0, 600), run.document["first_error"]
             )

@@ -170,8 +170,7 @@ std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at)
     const std::string& echo = host_.the_plan().echo_frame;
     while (!in.empty()) {
         if (!echo.empty()) {
-            const std::size_t n =
-                count_repeats({in.data(), in.size()}, echo, alike_at_most());
+            const std::size_t n = count_repeats({in.data(), in.size()}, echo, alike_at_most());
             if (n != 0) {
                 in = in.subspan(n * echo.size());
                 answered_oldest(static_cast<std::uint32_t>(n), at);
