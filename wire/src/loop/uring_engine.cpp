@@ -55,8 +55,8 @@ uring_engine::uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<u
     if (slots_ == nullptr) throw std::bad_alloc();
 }
 
-result<std::unique_ptr<uring_engine>> uring_engine::create(event_loop& loop,
-                                                           const loop_options& options) {
+[[gnu::cold]] result<std::unique_ptr<uring_engine>> uring_engine::create(
+    event_loop& loop, const loop_options& options) {
     uring_settings settings;
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -105,7 +105,8 @@ std::size_t uring_engine::wait_and_dispatch(clock::duration longest, bool queued
     return served;
 }
 
-result<std::unique_ptr<engine>> make_uring_engine(event_loop& loop, const loop_options& options) {
+[[gnu::cold]] result<std::unique_ptr<engine>> make_uring_engine(event_loop& loop,
+                                                                const loop_options& options) {
     auto made = uring_engine::create(loop, options);
     if (!made) return made.error();
     return std::unique_ptr<engine>(*std::move(made));

@@ -88,8 +88,8 @@ result<void> uring_engine::attach(stream_core& s, unique_fd socket) {
     return {};
 }
 
-result<void> uring_engine::connect(stream_core& s, const address& to,
-                                   const connect_options& options) {
+[[gnu::cold]] result<void> uring_engine::connect(stream_core& s, const address& to,
+                                                 const connect_options& options) {
     auto socket = open_tcp(to, options);
     if (!socket) return socket.error();
     const auto index = take_slot(s, *socket);
@@ -293,13 +293,13 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
 
 // A peer that is gone may have said why: that came earlier, and its completion may come later. The
 // stream fails at the end of the iteration, unless there is more to read.
-void uring_engine::send_failed(stream_core& s, int number) noexcept {
+[[gnu::cold]] void uring_engine::send_failed(stream_core& s, int number) noexcept {
     s.sending_ = false;
     s.failed_errno_ = number;
     loop_.at_iteration_end(s);
 }
 
-bool uring_engine::read_rest(stream_core& s) noexcept {
+[[gnu::cold]] bool uring_engine::read_rest(stream_core& s) noexcept {
     if (s.state_ != stream_core::state::open || !s.wants_to_read()) return false;
     const std::uint32_t index = slot_of(s);
     const std::uint64_t wanted = tag(kind::receive, index, slots_[index].generation);

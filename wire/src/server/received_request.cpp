@@ -43,7 +43,7 @@ void received_request::keep(std::string_view raw) {
     if (head_.path_is_escaped) head_.path = std::string_view(raw_).substr(raw.size());
 }
 
-void received_request::keep(const wire::tls::connection_info& info) {
+[[gnu::cold]] void received_request::keep(const wire::tls::connection_info& info) {
     tls_ = info;
     const std::size_t version = info.version.size();
     const std::size_t cipher = info.cipher.size();
