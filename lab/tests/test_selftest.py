@@ -91,11 +91,16 @@ def test_the_generators_command_line(tmp_path: Path) -> None:
     assert "--rate" not in closed
     assert "-c 1 --pipeline 1 --warmup 1s -n 10500 http" in closed
     assert base_load("closed", 1_000, FULL).connections == 1
+    assert "--engine" not in closed
+    load = load_for(drops, "closed", 1_000, FULL)
+    asked = generator.command(Path("wireload"), load, **where, engine="io_uring")  # type: ignore[arg-type]
+    assert "--engine io_uring" in " ".join(asked)
 
 
 def test_the_generators_document() -> None:
     document = {
         "schema": "wireload/1",
+        "plan": {"engine": "io_uring"},
         "connect": {"attempted": 1, "opened": 1, "failed": 0},
         "window": {"start_unix_ns": 5, "elapsed_ns": 2 * S},
         "requests": {"sent": 12, "ok": 9, "errors": 2},
@@ -115,6 +120,7 @@ def test_the_generators_document() -> None:
     assert found.percentiles == {"p50": 3, "p99.9": None, "max": 7}
     assert (found.requests, found.errors, found.evictions_per_s) == (11, {"closed_early": 2}, 15)
     assert found.void == "p99 of the lag is 3 ms"
+    assert found.engine == "io_uring"
     closed = Document.model_validate({**document, "open_loop": None})
     assert generator.figures([closed]).void is None
     without = Document.model_validate({**document, "window": {}})
@@ -176,10 +182,13 @@ def test_the_servers_record_is_cut_to_the_window() -> None:
 # --- the command ----------------------------------------------------------------------------------
 
 
-def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("engine", ["epoll", "io_uring"])
+def test_a_short_self_test(engine: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = tmp_path / "selftest.json"
     words = [
         "--quick",
+        "--engine",
+        engine,
         "--mode",
         "closed",
         "--case",
@@ -193,11 +202,16 @@ def test_a_short_self_test(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     ]
     code = run_app(["selftest", *words])
     # How well a busy machine keeps time is not for a test to say; what is counted is exact on any.
-    assert code in (0, 1)
     said = capsys.readouterr().out
+    if "cannot use io_uring" in said:
+        pytest.skip("this host forbids io_uring")
+    assert code in (0, 1)
     assert said.startswith("1 x 3 runs, some ")
     assert "truth = the law of the server + the base" in said
+    assert f"engine: {engine} in 3 runs (asked for)" in said
     stored = json.loads(file.read_text())
+    assert stored["engine_asked"] == engine
+    assert [run["engine"] for run in stored["runs"]] == [engine] * 3
     assert [run["void"] for run in stored["runs"]] == [None] * 3
     assert [(row["case"], row["verdict"]) for row in stored["errors"]] == [
         ("drops", "yes"),
@@ -232,6 +246,8 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
         "--case: expected one of constant, slow, freeze, bimodal, drift, drops, wrong, got 'fast'"
         in capsys.readouterr().err
     )
+    assert run_app(["selftest", "--engine", "select"]) == 64
+    assert "--engine: expected one of epoll, io_uring, got 'select'" in capsys.readouterr().err
     assert run_app(["selftest", "--repeats", "4"]) == 64
     assert "--repeats: expected an odd number" in capsys.readouterr().err
     assert run_app(["selftest", "--wireload", str(tmp_path / "none")]) == 64

@@ -86,6 +86,7 @@ class Faked(Suite):
             errors={},
             evictions_per_s=0,
             void=None,
+            engine="epoll",
         )
         return measured, Record(counts=counts, received_unix=received, law=delays, really=delays)
 
@@ -172,6 +173,8 @@ def test_the_document_keeps_every_run() -> None:
         *((n, None) for n in (3, 4, 5)),
     ]
     assert stored["runs"][0]["percentiles"]["p99"]["measured"] == RIGHT_NS
+    assert [run["engine"] for run in stored["runs"]] == ["epoll", None, "epoll", "epoll", "epoll"]
+    assert table.engine_line(suite.groups, None) == "engine: epoll in 4 runs (as wireload chose)"
     assert [row["runs"] for row in stored["percentiles"]] == [4] * 5
     assert stored["bases_ns"][0]["p50_ns"]["median"] == 30 * US
     assert "closed 1,000/s 30.0 us" in table.footer(

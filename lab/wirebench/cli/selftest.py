@@ -24,6 +24,7 @@ _LAB = Path(__file__).resolve().parents[2]
 """In a checkout the folder ``lab``, else where packages are installed."""
 _CASES = "constant, slow, freeze, bimodal, drift, drops, wrong"
 _MODES = "closed, constant, poisson"
+_ENGINES = ("epoll", "io_uring")
 _WORLDS = "calm, tails, 'two speeds', correlated, 'run effect'"
 
 
@@ -96,6 +97,14 @@ def selftest(
             help="Put each load on the server by N wireloads at once, and their results together.",
         ),
     ] = 1,
+    engine: Annotated[
+        str | None,
+        typer.Option(
+            "--engine",
+            metavar="NAME",
+            help="wireload's engine: epoll or io_uring. Default: the one that it chooses.",
+        ),
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", min=0, help="Of random arrivals.")] = 1,
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write all results to this file.")
@@ -204,6 +213,8 @@ def selftest(
             "--repeats: expected an odd number, so that there is a run in the middle, got"
             f" {repeats}"
         )
+    if engine is not None and engine not in _ENGINES:
+        raise CatalogError(f"--engine: expected one of {', '.join(_ENGINES)}, got {engine!r}")
     known = cases(size)
     try:
         names = distinct(case or (), [one.name for one in known], "--case")
@@ -223,6 +234,7 @@ def selftest(
         repeats=repeats,
         seed=seed,
         parts=parts,
+        engine=engine,
     )
     if peers and not others:
         say_warning("--peers: none of those known is installed")
@@ -271,6 +283,7 @@ def selftest(
     out.print(table.footer(suite.bases), markup=False, soft_wrap=True)
     for line in table.missing_lines(groups, suite.missing):
         out.print(line, markup=False, soft_wrap=True)
+    out.print(table.engine_line(groups, engine), markup=False, soft_wrap=True)
     out.print(table.summary(results, groups), markup=False, soft_wrap=True)
     if json_file is not None:
         document = table.to_json(
@@ -281,6 +294,7 @@ def selftest(
             suite.missing,
             realtime=real_time,
             cores_awake=awake,
+            engine=engine,
         )
         json_file.write_text(json.dumps(document, indent=2) + "\n", encoding="utf-8")
     code = exit_code(results) if code is None else code

@@ -53,6 +53,8 @@ class Measured:
     """How often another program preempted it."""
     void: str | None
     """The generator's own reason why the window is void."""
+    engine: str | None = None
+    """The interface of the kernel that carried the load."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,9 +84,11 @@ def command(
     seed: int,
     json_file: Path,
     part: Part | None = None,
+    engine: str | None = None,
 ) -> list[str]:
     words = [str(program), "--quiet", "--json", str(json_file), "--seed", str(seed)]
     words += ["--no-histogram"] if part is None else part.words
+    words += [] if engine is None else ["--engine", engine]
     words += [
         "--threads",
         str(len(cores)),
@@ -118,6 +122,7 @@ def run(
     cores: Sequence[int],
     seed: int,
     parts: int = 1,
+    engine: str | None = None,
 ) -> Measured:
     """One run, by that many generators at once; by fewer where there are not as many connections.
     ``GeneratorError`` where one measured nothing.
@@ -128,7 +133,16 @@ def run(
     running = []
     for number, file in enumerate(files, start=1):
         part = Part(number=number, of=parts, start_ns=start_ns) if parts > 1 else None
-        words = command(program, load, port=port, cores=cores, seed=seed, json_file=file, part=part)
+        words = command(
+            program,
+            load,
+            port=port,
+            cores=cores,
+            seed=seed,
+            json_file=file,
+            part=part,
+            engine=engine,
+        )
         running.append(
             scope.start(words, name=f"wireload-{number}", cwd=scope.folder, env={}, cores=cores)
         )
@@ -188,4 +202,5 @@ def figures(parts: Sequence[Document]) -> Measured:
         * S
         / max(elapsed_ns, 1),
         void=next((void for void in voids if void), None),
+        engine=parts[0].plan.engine,
     )

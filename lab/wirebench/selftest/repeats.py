@@ -39,6 +39,8 @@ class Run:
     server: Mapping[str, float | None] = field(default_factory=dict)
     errors: Errors | None = None
     evictions_per_s: float = 0
+    engine: str | None = None
+    """wireload's. None where it did not say."""
 
 
 @dataclass(frozen=True, kw_only=True)

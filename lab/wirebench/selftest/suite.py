@@ -46,6 +46,8 @@ class Wanted:
     seed: int = 1
     parts: int = 1
     """Generators that put each load on the server together."""
+    engine: str | None = None
+    """wireload's, of every run; None: the one that it chooses."""
 
 
 Say = Callable[[str], None]
@@ -206,6 +208,7 @@ class Suite:
             server=recorded(measured, record),
             errors=errors,
             evictions_per_s=measured.evictions_per_s,
+            engine=measured.engine,
         )
 
     def once(self, case: Case, load: Load, seed: int) -> tuple[Measured, Record]:
@@ -220,6 +223,7 @@ class Suite:
                 cores=self._cores.generator,
                 seed=seed,
                 parts=self._wanted.parts,
+                engine=self._wanted.engine,
             )
             return measured, server.end()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -186,6 +187,13 @@ def summary(results: Sequence[Result], groups: Sequence[Group]) -> str:
     )
 
 
+def engine_line(groups: Sequence[Group], asked: str | None) -> str:
+    """What carried the loads. It is wireload's affair, run by run, where nobody asked for one."""
+    counts = Counter(run.engine for group in groups for run in group.runs if run.engine)
+    said = ", ".join(f"{name} in {count} runs" for name, count in sorted(counts.items()))
+    return f"engine: {said or 'none'} ({'as wireload chose' if asked is None else 'asked for'})"
+
+
 def to_json(
     results: Sequence[Result],
     groups: Sequence[Group],
@@ -195,6 +203,7 @@ def to_json(
     *,
     realtime: bool = False,
     cores_awake: bool = False,
+    engine: str | None = None,
 ) -> dict[str, Any]:
     """Verdicts over the repeats, and every run they come from. Times in nanoseconds."""
 
@@ -205,6 +214,7 @@ def to_json(
         "schema": "selftest/3",
         "realtime": realtime,
         "cores_awake": cores_awake,
+        "engine_asked": engine,
         "bases_ns": [
             {"mode": mode, "rate": rate, "p50_ns": asdict(base)}
             for (mode, rate), base in bases.items()
@@ -227,6 +237,7 @@ def _run(group: Group, run: Run) -> dict[str, Any]:
         "percentiles": {name: asdict(seen) for name, seen in group.seen(run).items()},
         "errors": None if run.errors is None else asdict(run.errors),
         "evictions_per_s": run.evictions_per_s,
+        "engine": run.engine,
     }
 
 

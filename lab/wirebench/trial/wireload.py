@@ -310,7 +310,12 @@ class Round(_Part):
     elapsed_ns: int | None = None
 
 
+class Plan(_Part):
+    engine: str | None = None
+
+
 class Document(_Part):
+    plan: Plan = Plan()
     connect: Connect
     window: Window
     requests: Requests
