@@ -19,6 +19,7 @@ import okhttp3.ConnectionPool;
 import okhttp3.EventListener;
 import okhttp3.MediaType;
 import okhttp3.OkHttpClient;
+import okhttp3.Protocol;
 import okhttp3.Request;
 import okhttp3.RequestBody;
 import okhttp3.Response;
@@ -34,7 +35,7 @@ public final class Client {
 
     private static final class Counter extends EventListener {
         @Override
-        public void connectStart(Call call, InetSocketAddress address, Proxy proxy) {
+        public void connectEnd(Call call, InetSocketAddress address, Proxy proxy, Protocol protocol) {
             CONNECTIONS.incrementAndGet();
         }
     }
