@@ -6,13 +6,13 @@ import asyncio
 import json
 import os
 import resource
-import socket
 import ssl
 import sys
 import time
 from array import array
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import aiohttp
 
@@ -31,11 +31,14 @@ OPERATIONS = int(os.environ["WIREBENCH_OPERATIONS"])
 connections = 0
 
 
-def open_socket(address: tuple) -> socket.socket:
-    global connections
-    connections += 1
-    family, kind, protocol, _, _ = address
-    return socket.socket(family, kind, protocol)
+class CountingConnector(aiohttp.TCPConnector):
+    """Counts connections, not attempts: its public hook is asked for a socket for each address."""
+
+    async def _wrap_create_connection(self, *args: Any, **kwargs: Any) -> Any:
+        global connections
+        made = await super()._wrap_create_connection(*args, **kwargs)
+        connections += 1
+        return made
 
 
 def new_session() -> aiohttp.ClientSession:
@@ -43,9 +46,7 @@ def new_session() -> aiohttp.ClientSession:
     if URL.startswith(("https", "wss")):
         context = ssl.create_default_context(cafile=os.environ["WIREBENCH_CA_FILE"] or None)
     return aiohttp.ClientSession(
-        connector=aiohttp.TCPConnector(
-            socket_factory=open_socket, ssl=context or True, force_close=POLICY == "new"
-        )
+        connector=CountingConnector(ssl=context or True, force_close=POLICY == "new")
     )
 
 
