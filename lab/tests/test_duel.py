@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -437,14 +438,7 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     repository = tmp_path / "repository"
     repository.mkdir()
 
-    def git(*words: str) -> str:
-        return subprocess.run(
-            ["git", "-C", str(repository), "-c", "user.name=a", "-c", "user.email=a@b", *words],
-            check=True,
-            capture_output=True,
-            text=True,
-        ).stdout
-
+    git = partial(in_git, repository)
     git("init", "-q")
     for text in ("one", "two"):
         (repository / "server.py").write_text(

@@ -16,6 +16,7 @@ from servers import (
     body_file,
     body_of,
     cut_http_replies,
+    echoes_late,
     http,
     http_answers,
     http_replies,
@@ -272,15 +273,8 @@ class RightReplies(unittest.TestCase):
         self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 64))
 
     def test_a_full_socket_takes_requests_in_parts(self) -> None:
-        def handle(server: Server, connection: socket.socket) -> None:
-            held = bytearray()
-            time.sleep(0.2)
-            while (request := read_request(connection, held)) is not None:
-                server.next_request(request)
-                connection.sendall(reply(body_of(request)))
-
         body = "".join(f"{n:07}\n" for n in range(1_500))
-        with serving(handle) as server:
+        with serving(echoes_late) as server:
             run = load(server, *typed("-n 600 -c 2 --pipeline 256 --expect-body"), body, "-b", body)
             self.assertEqual(
                 (run.code, run.document["requests"]["ok"]), (0, 600), run.document["first_error"]

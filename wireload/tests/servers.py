@@ -259,6 +259,15 @@ def body_of(request: bytes) -> bytes:
     return request.partition(b"\r\n\r\n")[2]
 
 
+def echoes_late(server: Server, connection: socket.socket) -> None:
+    """Handler: the body of each request, from when the client's socket may have become full."""
+    held = bytearray()
+    time.sleep(0.2)
+    while (request := read_request(connection, held)) is not None:
+        server.next_request(request)
+        connection.sendall(reply(body_of(request)))
+
+
 # --- WebSocket ------------------------------------------------------------------------------------
 
 frame = functools.partial(encode_frame, mask=False)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import socket
-import time
 import unittest
 
 from servers import (
     TEXT,
     Server,
     body_of,
+    echoes_late,
     frame,
     http,
     http_answers,
     http_replies,
     load,
-    read_request,
     reply,
     serving,
     typed,
@@ -56,15 +55,8 @@ class Http(unittest.TestCase):
         )
 
     def test_a_full_socket_takes_requests_in_parts(self) -> None:
-        def handle(server: Server, connection: socket.socket) -> None:
-            held = bytearray()
-            time.sleep(0.2)
-            while (request := read_request(connection, held)) is not None:
-                server.next_request(request)
-                connection.sendall(reply(body_of(request)))
-
         body = "".join(f"{n:07}\n" for n in range(1_500))
-        with serving(handle) as server:
+        with serving(echoes_late) as server:
             run = load(
                 server, *typed("-n 600 -c 2 --pipeline 256 --expect-body"), body, "-b", body, *URING
             )

@@ -432,7 +432,8 @@ class UsesOfConnections(unittest.TestCase):
 
             with serving(handle) as server:
                 run = load_ws(server, "-n", "2", "-c", "1", "--subprotocol", "chat,superchat")
-                self.assertIn(b"\r\nSec-WebSocket-Protocol: chat, superchat\r\n", server.seen[0])
+            # Only now has the server's thread surely noted what it answered.
+            self.assertIn(b"\r\nSec-WebSocket-Protocol: chat, superchat\r\n", server.seen[0])
             return run
 
         self.assertEqual(choosing("superchat").code, 0)
