@@ -121,6 +121,8 @@ def test_a_client_that_is_slower_than_the_floor_has_no_remark() -> None:
 
 
 FASTER = World(studies=("roundtrip",), samples=5, blocks=8, scale={CURL: 0.3})
+AS_MUCH_CPU = {"cpu_per_operation_ns": 1 / (0.3 * 1.15)}
+"""As the floor."""
 
 
 def test_a_faster_client_that_spends_more_cpu_says_so() -> None:
@@ -131,13 +133,20 @@ def test_a_faster_client_that_spends_more_cpu_says_so() -> None:
 
 
 def test_a_faster_client_with_other_connections_says_so() -> None:
-    assert remark(first_cell(FASTER, {"connections_opened": 8})) == (
+    assert remark(first_cell(FASTER, {"connections_opened": 8} | AS_MUCH_CPU)) == (
         "faster than the floor: it opened 8 connections, the floor 1"
     )
 
 
+def test_a_faster_client_that_spends_less_cpu_says_so() -> None:
+    found = remark(first_cell(FASTER))
+    assert found is not None
+    assert found.startswith("faster than the floor: it spends 0.3")
+    assert found.endswith("cheaper than OpenSSL")
+
+
 def test_a_faster_client_without_a_visible_reason_says_so() -> None:
-    assert remark(first_cell(FASTER)) == (
+    assert remark(first_cell(FASTER, AS_MUCH_CPU)) == (
         "faster than the floor: neither its CPU time nor its connections say why"
     )
 
