@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from checks import (
-    Count,
-    add,
-    count_ctest,
-    count_junit,
-    count_probes,
-    count_verified,
-    fuzzing_summary,
-)
+from suites.counts import Count, add, count_ctest, count_junit, count_probes, count_verified
+from suites.fuzzing import fuzzing_summary
 
 
 def test_counts_are_added_and_printed() -> None:

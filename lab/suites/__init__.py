@@ -1,0 +1,1 @@
+"""The test suites that `lab/checks.py` runs and counts."""
