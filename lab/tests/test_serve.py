@@ -166,6 +166,22 @@ def test_a_report_without_a_policy_of_its_own_runs_no_script(
         assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; img-src data:;")
 
 
+def test_a_report_that_allows_itself_more_gets_no_more(
+    application: Application, results: Path
+) -> None:
+    """A run may be somebody else's, with a page that says it is its report."""
+    run = run_of(results)
+    (run / REPORT_FILE).write_text(
+        '<meta http-equiv="Content-Security-Policy" content="default-src https: data:">'
+    )
+    fields = ask(application, f"/runs/{run.name}/{REPORT_FILE}").fields
+    _, bound = fields["Content-Security-Policy"].split(", ")
+    assert bound.startswith("default-src 'none'; ")
+    assert "sandbox allow-scripts" in bound
+    assert "connect-src" not in bound
+    assert "allow-same-origin" not in bound
+
+
 def test_a_duel_says_what_was_found(application: Application, results: Path) -> None:
     run = run_of(results)
     (run / REPORT_FILE).unlink()
@@ -176,6 +192,30 @@ def test_a_duel_says_what_was_found(application: Application, results: Path) -> 
     text = ask(application, f"/runs/{run.name}/").text
     assert "B needs 5% more CPU." in text
     assert "./old &lt;b&gt;" in text
+
+
+@pytest.mark.parametrize(
+    "damage", ["{}", "[]", '"x"', '{"load": 1, "sides": [], "sentences": []}', "{", "[" * 100_000]
+)
+def test_a_damaged_duel_says_what_is_wrong(
+    application: Application, results: Path, damage: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = run_of(results)
+    (run / REPORT_FILE).unlink()
+    (run / "duel.json").write_text(damage)
+    answer = ask(application, f"/runs/{run.name}/")
+    assert answer.status == 500
+    assert "duel.json: " in answer.text
+    assert capsys.readouterr().err == "", "no bug of ours"
+
+
+def test_a_duel_of_revisions_names_them(application: Application, results: Path) -> None:
+    run = run_of(results)
+    (run / REPORT_FILE).unlink()
+    sides = [{"name": "A", "given": "./s", "label": "main (0123)", "url": None}]
+    duel = {"load": "50 connections", "sides": sides, "sentences": [], "seconds": 1.5}
+    (run / "duel.json").write_text(json.dumps(duel))
+    assert "main (0123): <code>./s</code>" in ask(application, f"/runs/{run.name}/").text
 
 
 def test_a_command_can_be_pasted_into_a_shell(application: Application, results: Path) -> None:
@@ -335,6 +375,8 @@ def test_every_answer_has_the_fields_that_protect_it(
         assert fields["X-Content-Type-Options"] == "nosniff"
         assert fields["Cross-Origin-Resource-Policy"] == "same-origin"
         assert fields["Cache-Control"] == "no-store"
+        # A browser shows no page that has both.
+        assert ("sandbox" in policy) == ("Cross-Origin-Opener-Policy" not in fields), path
 
 
 def test_head_is_get_without_its_body(application: Application, results: Path) -> None:
@@ -602,4 +644,6 @@ def test_a_browser_complains_of_nothing(page: Page, results: Path, width: int, d
             file.write(b"".join(rest[:3]))
         page.wait_for(f"document.querySelector('progress')?.value === {before + 3}")
         assert page.problems == []
+        page.open_url(f"{base}runs/{run}/run.json")
+        assert '"schema"' in page.value("document.body.innerText"), "the browser shows files, too"
         page.open_url("about:blank")

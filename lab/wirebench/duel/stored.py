@@ -1,11 +1,50 @@
-"""What a stored duel or gate compared: A and B are names of that one alone."""
+"""What a stored duel or gate compared, and what was said of it: A and B are names of that one
+alone.
+"""
 
 from __future__ import annotations
 
 import shlex
+from dataclasses import dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter, ValidationError
 
 from wirebench.duel.plan import STUDY
-from wirebench.store.rundir import StoredRun
+from wirebench.store.jsonl import StoreError, read_whole
+from wirebench.store.rundir import DUEL_FILE, StoredRun
+
+
+@dataclass(frozen=True, kw_only=True)
+class SaidSide:
+    name: str
+    given: str
+    label: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Said:
+    """Of the document of a duel what people read."""
+
+    load: str
+    sides: tuple[SaidSide, ...]
+    sentences: tuple[str, ...]
+
+
+_SAID = TypeAdapter(Said)
+
+
+def said_of(run: Path) -> Said:
+    """Errors: ``StoreError``."""
+    file = run / DUEL_FILE
+    try:
+        return _SAID.validate_python(read_whole(file))
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        raise StoreError(
+            f"{file}: {key}: expected {first['msg']}, got {first['input']!r}"
+        ) from error
 
 
 def other_servers(first: StoredRun, second: StoredRun) -> str | None:

@@ -56,12 +56,20 @@ LONGEST_WAIT_S = 45.0
 MOST_FIELDS = 30
 """Of a form."""
 NO_CONTENT_POLICY = "default-src 'none'; sandbox; frame-ancestors 'none'"
+REPORT_POLICY = (
+    "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data:;"
+    " base-uri 'none'; form-action 'none'; frame-ancestors 'none';"
+    " sandbox allow-scripts allow-popups allow-popups-to-escape-sandbox"
+)
+"""Holds beside the policy that a report carries, whatever that says: runs may come from elsewhere.
+The scripts of a report have an origin of their own, which cannot read the other pages, and reach
+nothing.
+"""
 _PAGE_POLICY = re.compile(r'<meta http-equiv="Content-Security-Policy" content="([^"]*)">')
 _COMMON = (
     ("X-Content-Type-Options", "nosniff"),
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
-    ("Cross-Origin-Opener-Policy", "same-origin"),
     ("X-Frame-Options", "DENY"),
     ("Cache-Control", "no-store"),
 )
@@ -130,6 +138,7 @@ class Application:
                 ("Content-Type", answer.type),
                 ("Content-Length", str(size)),
                 ("Content-Security-Policy", answer.policy),
+                *_isolation(answer.policy),
                 *_COMMON,
                 *answer.fields,
             ],
@@ -232,7 +241,15 @@ class Application:
         policy = html.unescape(found[1]) if found is not None else ""
         if not re.fullmatch(r"[A-Za-z0-9+/=:;' -]+", policy):
             policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-        return Answer(file=opened, size=size, policy=f"{policy}; frame-ancestors 'none'")
+        policy = f"{policy}; frame-ancestors 'none', {REPORT_POLICY}"
+        return Answer(file=opened, size=size, policy=policy)
+
+
+def _isolation(policy: str) -> tuple[tuple[str, str], ...]:
+    """Nobody who opened a page keeps a hold on it. A browser refuses an answer that asks for that
+    and for a sandbox, whose origin is nobody's anyway (HTML, "create navigation params").
+    """
+    return () if "sandbox" in policy else (("Cross-Origin-Opener-Policy", "same-origin"),)
 
 
 def _whats_there(run: Path) -> list[str]:

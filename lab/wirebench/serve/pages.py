@@ -26,13 +26,13 @@ from wirebench.decide.judge import decide, is_wanted, looked_up
 from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Question
 from wirebench.decide.text import alike, headline, rank_text, sources
+from wirebench.duel.stored import said_of
 from wirebench.footprint.records import read_all
 from wirebench.history.changes import changes_of
 from wirebench.history.index import Index, RunRow, Series, stamps
 from wirebench.history.text import heading, moved, picture, table
 from wirebench.report.figures import figure, moment, times, title, visible
 from wirebench.serve.under_way import UnderWay
-from wirebench.store.jsonl import read_whole
 from wirebench.store.rundir import DUEL_FILE, TABLE_FILE, is_being_written, read_info
 
 MOST_SERIES = 12
@@ -112,7 +112,6 @@ class Pages:
         info = read_info(path)
         shown = path / TABLE_FILE
         text = shown.read_text("utf-8", errors="replace") if TABLE_FILE in files else ""
-        duel = read_whole(path / DUEL_FILE) if DUEL_FILE in files else None
         return self._render(
             "run",
             info=info,
@@ -121,7 +120,7 @@ class Pages:
             table=text,
             started=_started(info),
             command=shlex.join(info.command),
-            duel=duel if isinstance(duel, dict) else None,
+            duel=said_of(path) if DUEL_FILE in files else None,
         )
 
     def under_way(self, path: Path, followed: UnderWay, files: Sequence[str]) -> str:

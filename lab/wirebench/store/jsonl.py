@@ -12,6 +12,9 @@ from pathlib import Path
 _ESCAPED = "backslashreplace"
 """What is no UTF-8, such as half of a surrogate pair, becomes an escape that JSON has, too."""
 
+_NO_JSON = (ValueError, RecursionError)
+"""What the parser raises; the latter for lists in lists in lists."""
+
 
 class StoreError(Exception):
     """A run directory cannot be read or used. The message says what, where and what to do."""
@@ -40,7 +43,7 @@ def read_whole(path: Path) -> object:
         ) from None
     except OSError as error:
         raise StoreError(f"{path}: not read: {error.strerror}") from error
-    except ValueError as error:
+    except _NO_JSON as error:
         raise StoreError(f"{path}: expected JSON, got {error}") from error
 
 
@@ -80,7 +83,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, object]]:
     for number, line in enumerate(content.splitlines(), start=1):
         try:
             yield number, json.loads(line)
-        except ValueError as error:
+        except _NO_JSON as error:
             raise StoreError(f"{path}: line {number}: expected JSON, got {error}") from error
 
 
