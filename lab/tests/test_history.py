@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +22,7 @@ from wirebench.history import index as index_module
 from wirebench.history.changes import LEAST_RUNS, changes_of
 from wirebench.history.index import INDEX_FILE, Figure, Index, Point, Series
 from wirebench.history.text import heading, lines, page
-from wirebench.store.rundir import RUN_FILE, TRIALS_FILE, StoredRun
+from wirebench.store.rundir import HOST_FILE, PLAN_FILE, RUN_FILE, TRIALS_FILE, StoredRun
 
 WORLD = World(studies=("concurrency",), samples=60)
 HOUR_NS = 3_600 * 10**9
@@ -288,6 +292,72 @@ def test_a_run_that_cannot_be_read_says_why_and_costs_no_other(results: Path) ->
     assert [name for name, problem in problems.items() if not problem] == [
         name for name in problems if name != "broken"
     ]
+
+
+@pytest.mark.parametrize("name", [HOST_FILE, PLAN_FILE])
+def test_a_file_that_comes_later_is_read(results: Path, name: str) -> None:
+    """As of a directory that is being copied."""
+    (run,) = (one for one in results.iterdir() if one.is_dir())
+    later = (run / name).read_bytes()
+    with Index(results) as index:
+        whole, metrics = index.runs(), index.metrics()
+    (results / INDEX_FILE).unlink()
+    (run / name).write_bytes(later[: len(later) // 2])
+    with Index(results) as index:
+        assert "expected JSON" in index.runs()[0].problem
+    (run / name).write_bytes(later)
+    with Index(results) as index:
+        assert (index.runs(), index.metrics()) == (whole, metrics)
+
+
+@pytest.mark.parametrize("damage", ["time", "entries", "nan"])
+def test_a_run_that_contradicts_itself_costs_no_other(results: Path, damage: str) -> None:
+    broken = write_run(results, replace(WORLD, started_unix_ns=WORLD.started_unix_ns + HOUR_NS))
+    if damage == "time":
+        info = json.loads((broken / RUN_FILE).read_text())
+        (broken / RUN_FILE).write_text(json.dumps({**info, "started_unix_ns": 10**30}))
+    elif damage == "entries":
+        plan = json.loads((broken / PLAN_FILE).read_text())
+        for cell in plan["cells"]:
+            cell["twin"], cell["floors"] = "nobody", ["nobody"]
+        (broken / PLAN_FILE).write_text(json.dumps(plan))
+    else:
+        text = (broken / TRIALS_FILE).read_text()
+        (broken / TRIALS_FILE).write_text(re.sub(r'("throughput_per_s"):[0-9.]+', r"\1:NaN", text))
+    with Index(results) as index:
+        rows = {row.name: row for row in index.runs()}
+        assert len(rows) == 2
+        (whole,) = (row for name, row in rows.items() if name != broken.name)
+        assert whole.problem == ""
+        found = index.series("throughput_per_s", host_id=whole.host_id, cell="c50")
+        assert {point.run for one in found for point in one.points} >= {whole.name}
+        if damage == "time":
+            assert "contradict" in rows[broken.name].problem
+
+
+def test_a_folder_whose_name_is_no_text_is_none_of_ours(results: Path) -> None:
+    (run,) = (one for one in results.iterdir() if one.is_dir())
+    shutil.copytree(run, os.fsdecode(os.fsencode(results) + b"/caf\xe9"))
+    with Index(results) as index:
+        assert [row.name for row in index.runs()] == [run.name]
+
+
+def test_an_index_that_another_process_writes_is_left_to_it(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index(results) as index:
+        whole = index.runs()
+    monkeypatch.setattr(index_module, "_PATIENCE_S", 0.1)
+    file = results / INDEX_FILE
+    with closing(sqlite3.connect(file, isolation_level=None)) as writer:
+        writer.execute("BEGIN EXCLUSIVE")
+        before = file.stat().st_ino
+        with Index(results) as index:
+            assert index.runs() == whole
+        assert file.stat().st_ino == before
+        writer.execute("COMMIT")
+    with Index(results) as index:
+        assert index.runs() == whole
 
 
 # --- the command ----------------------------------------------------------------------------------

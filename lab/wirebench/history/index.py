@@ -21,6 +21,9 @@ from wirebench.report.figures import COLUMNS, value_of
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import (
+    HOST_FILE,
+    LEFT_FILE,
+    PLAN_FILE,
     RUN_FILE,
     TRIALS_FILE,
     StoredRun,
@@ -29,8 +32,14 @@ from wirebench.store.rundir import (
     read_run,
 )
 
+_READ = (RUN_FILE, HOST_FILE, PLAN_FILE, TRIALS_FILE, LEFT_FILE)
+"""The files of a run that the index rests on."""
+_CONTRADICTIONS = (ArithmeticError, LookupError, TypeError, ValueError, sqlite3.IntegrityError)
+"""What the analysis of a run raises whose files can each be read, but were changed by hand."""
 INDEX_FILE = "history.sqlite"
 VERSION = 2
+_PATIENCE_S = 30.0
+"""For another process that writes the index."""
 
 _TABLES = """
 CREATE TABLE runs (
@@ -234,15 +243,21 @@ class Index:
 
     def _read(self, name: str, stamp: str) -> None:
         try:
-            info = read_info(self._results / name)
-            host = read_host(self._results / name)
-            # No series has a run that did not come to its end, and one that is under way would be
-            # read again after each trial.
-            complete = info.status == "complete"
-            figures = list(_figures(read_run(self._results / name))) if complete else []
-        except StoreError as error:
-            self._replace((name, stamp, 0, "", "", "", "", "", "", 0, str(error)), ())
+            self._keep(name, stamp)
             return
+        except StoreError as error:
+            problem = str(error)
+        except _CONTRADICTIONS as error:
+            problem = f"its files contradict each other: {type(error).__name__}: {error}"
+        self._replace((name, stamp, 0, "", "", "", "", "", "", 0, problem), ())
+
+    def _keep(self, name: str, stamp: str) -> None:
+        info = read_info(self._results / name)
+        host = read_host(self._results / name)
+        # No series has a run that did not come to its end, and one that is under way would be read
+        # again after each trial.
+        complete = info.status == "complete"
+        figures = list(_figures(read_run(self._results / name))) if complete else []
         selection = info.selection
         row = (
             *(name, stamp, info.started_unix_ns, info.status),
@@ -287,18 +302,22 @@ def _in_memory() -> sqlite3.Connection:
 
 
 def _open_file(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, timeout=30)
+    connection = sqlite3.connect(path, timeout=_PATIENCE_S)
     try:
         connection.execute("PRAGMA foreign_keys = ON")
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         if version == VERSION and _is_whole(connection):
             return connection
-    except sqlite3.DatabaseError:
-        version = -1
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY:
+            connection.close()
+            raise  # it is whole, and another process writes it
     connection.close()
-    with contextlib.suppress(FileNotFoundError):
-        path.unlink()
-    return _with_tables(sqlite3.connect(path, timeout=30))
+    # With the journal of a killed process, which would be played back into the new one.
+    for one in (path, path.with_name(f"{path.name}-journal")):
+        with contextlib.suppress(FileNotFoundError):
+            one.unlink()
+    return _with_tables(sqlite3.connect(path, timeout=_PATIENCE_S))
 
 
 def _is_whole(connection: sqlite3.Connection) -> bool:
@@ -320,12 +339,14 @@ def _with_tables(connection: sqlite3.Connection) -> sqlite3.Connection:
 
 
 def stamps(results: Path) -> Iterator[tuple[str, str]]:
-    """Each run's directory, and what changes when the run does, or the analysis of it."""
+    """Each run's directory, and what changes when the run does, or the analysis of it. A directory
+    whose name is no text was not made by the lab.
+    """
     for path in sorted(results.iterdir()) if results.is_dir() else ():
-        if path.is_symlink() or not (path / RUN_FILE).is_file():
+        if path.is_symlink() or not path.name.isprintable() or not (path / RUN_FILE).is_file():
             continue
         states = [f"wirebench:{__version__}"]
-        for name in (RUN_FILE, TRIALS_FILE):
+        for name in _READ:
             try:
                 state = (path / name).stat()
             except FileNotFoundError:
