@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -242,6 +243,77 @@ def test_a_generator_at_its_limit_supports_no_claim_that_a_side_is_slower() -> N
     assert shown["CPU/request"][1][0].isdigit(), "the server's own"
 
 
+def unseen(trials: Sequence[TrialRecord], *names: str) -> list[TrialRecord]:
+    """As of servers that ran already: nothing is known of their processes."""
+    known = ("throughput_per_s", "p50_ns", "p99_ns")
+    return [
+        replace(
+            one,
+            metrics={name: one.metrics[name] for name in known},
+            validity={**one.validity, "server_cpu_share": None},
+        )
+        if one.contestant in names
+        else one
+        for one in trials
+    ]
+
+
+def test_a_generator_at_its_limit_supports_no_claim_on_servers_that_ran_already() -> None:
+    """Nobody knows how busy they were, but both got no more load than the generator had."""
+    cell = cell_of()
+    trials = unseen(trials_of(cell, 20, factor=1.0, noise=0.001, seed=3), "A", "B")
+    busy = [replace(one, validity={**one.validity, "generator_cpu_share": 0.99}) for one in trials]
+    for given, kind in ((trials, "equivalent"), (busy, "undecided")):
+        (rate,) = (
+            line
+            for line in judged(cell, given, level=0.05, band=0.01).lines
+            if line.metric == "throughput_per_s"
+        )
+        assert rate.verdict.kind == kind
+    assert next(iter(rows(duelled(judged(cell, busy, level=0.05, band=0.01)), "B")))[1][0] == "≥"
+
+
+def test_what_no_block_would_show_is_not_waited_for() -> None:
+    """A duel of a command and an address ends by its throughput alone."""
+    cell = cell_of()
+    trials = unseen(trials_of(cell, 20, factor=1.1, noise=0.005, seed=3), "B")
+    result = judged(cell, trials, level=0.05, band=0.01)
+    assert result.decided("closed")
+    shown = {row[0]: row for row in rows(duelled(result), "B")}
+    assert shown["CPU/request"][1] != ""
+    assert shown["CPU/request"][2:] == ("", "", "open: not known of B")
+
+
+def test_blocks_with_a_figure_of_zero_are_not_left_out_of_a_claim() -> None:
+    """Half of A's windows are too short for its clock to see any CPU time. The others are those in
+    which it used most.
+    """
+    cell = cell_of()
+    trials = [
+        replace(one, metrics={**one.metrics, "cpu_per_request_ns": 0})
+        if one.contestant == "A" and one.block % 2
+        else one
+        for one in trials_of(cell, 20, factor=1.0, noise=0.001, seed=3)
+    ]
+    result = judged(cell, trials, level=0.05, band=0.01)
+    (cpu,) = (line for line in result.lines if line.metric == "cpu_per_request_ns")
+    assert cpu.verdict.kind == "undecided"
+    assert cpu.verdict.reason == "0 in 10 of 20 blocks of A"
+
+
+def test_a_claim_by_a_bound_says_at_least() -> None:
+    cell = cell_of()
+    trials = [
+        replace(one, validity={"server_cpu_share": 0.6, "generator_cpu_share": 0.99})
+        if one.contestant == "B"
+        else one
+        for one in trials_of(cell, 20, factor=0.8, noise=0.01, seed=3)
+    ]
+    (text,) = sentences(duelled(judged(cell, trials, level=0.05, band=0.01)))
+    assert re.search(r"at least \d+\.\d% more requests a second \(better\)", text)
+    assert re.search(r"; \d+\.\d% less CPU per request \(better\)", text)
+
+
 def test_an_open_loop_is_judged_by_latency_and_cpu() -> None:
     load = replace(LOAD, rate_per_s=1000.0)
     cell = cell_of(load=load)
@@ -289,8 +361,34 @@ def test_what_users_wrote_stays_text_in_pages_and_tables() -> None:
     result = judged(cell, trials_of(cell, 8, factor=1, noise=0.01, seed=1), level=0.05, band=0.01)
     duel = duelled(result, sides)
     assert "<script" not in page(duel)
-    assert "`` <script>" in markdown(duel) or f"``{hostile}``" in markdown(duel)
+    assert f"- A: `` {hostile} ``\n" in markdown(duel)
     assert json.loads(json.dumps(document(duel)))["sides"][0]["given"] == hostile
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("./a", "`./a`"),
+        ("a `b` c", "``a `b` c``"),
+        ("a ``b``", "``` a ``b`` ```"),
+        ("a\n\nb", "`a  b`"),
+    ],
+)
+def test_any_command_is_code_in_markdown(given: str, shown: str) -> None:
+    sides = sides_of([given, "./b"], folders=[Path("/")])
+    result = judged(cell_of(sides), [], level=0.05, band=0.01)
+    assert f"- A: {shown}\n- B: `./b`\n" in markdown(duelled(result, sides))
+
+
+def test_a_path_is_text_in_markdown() -> None:
+    duel = replace(duelled(judged(cell_of(), [], level=0.05, band=0.01)), load="http /<img src=x>")
+    assert "Load: http /&lt;img src=x>." in markdown(duel)
+
+
+def test_the_page_says_what_each_revision_ran() -> None:
+    sides = sides_of(["./s {port}"] * 2, folders=[Path("/")], labels=["main (0123)", "HEAD (4567)"])
+    text = page(duelled(judged(cell_of(sides), [], level=0.05, band=0.01), sides))
+    assert "<code>main (0123): ./s {port}</code>" in text
 
 
 def test_looks_are_those_of_every_run() -> None:
@@ -569,6 +667,9 @@ def test_a_build_that_does_not_end_is_given_up(
         (["a", "b", "--ready", "/ü"], "--ready"),
         (["a", "b", "--window", "1"], "--window"),
         (["a", "b", "--window", "1ms"], "--window"),
+        (["a", "b", "--budget", "0s"], "--budget: expected more than 0, got '0s'"),
+        (["a", "b", "--rate", "5", "--budget", "0.0ms"], "--budget: expected more than 0"),
+        (["a", "b", "--start-timeout", "0s"], "--start-timeout: expected more than 0"),
         (["a", "b", "--build", "make"], "--build"),
         (["http://127.0.0.1:8080", "--git", "main.."], "--git: expected a command"),
         (["a", "b", "--cwd", "/nowhere/at/all"], "--cwd"),

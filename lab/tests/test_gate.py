@@ -75,6 +75,14 @@ def test_rates_are_numbers() -> None:
         ("errors = -1", "number of errors"),
         ('errors = "0%"', "number of errors"),
         ("", "expected a threshold"),
+        ("p99 = []", "p99: expected a threshold, or several, got none"),
+        ('p99 = [["+5%"]]', "a time such as"),
+        ("[p99]\nlimit = 5", "a time such as"),
+        ("p99 = true", "a time such as"),
+        ("p99 = 2026-01-01", "a time such as"),
+        ("throughput = inf", "a rate such as"),
+        ("throughput = nan", "a rate such as"),
+        ("errors = 0.5", "number of errors"),
         ("p99 = ", "expected TOML"),
     ],
 )
@@ -248,6 +256,54 @@ def test_a_generator_at_its_limit_hides_regressions() -> None:
     assert states(found)["cpu_per_request"] == "regressed"
 
 
+@pytest.mark.parametrize("server", [0.6, None])
+def test_more_blocks_are_not_promised_where_the_generator_is_the_limit(
+    server: float | None,
+) -> None:
+    """Both sides got no more load than the generator had, be they ours or servers that ran already.
+    Neither a pass nor a regression would be true.
+    """
+    for factor, noise in ((1.0, 0.001), (1.0, 0.05), (1.03, 0.05), (1.5, 0.01)):
+        trials = [
+            replace(one, validity={"server_cpu_share": server, "generator_cpu_share": 0.99})
+            for one in trials_of(cell_of(), 12, factor=factor, noise=noise, seed=3)
+        ]
+        found = over_duel(cell_of(), trials, thresholds(throughput="-3%", p50="+3%"), level=0.05)
+        for row in found.rows[:2]:
+            assert (row.state, row.more_blocks) == ("undecided", None)
+            assert "the load generator was at its limit" in row.reason
+        assert "More blocks would not decide it all" in headline(found)
+
+
+def test_a_bound_may_still_be_good_enough() -> None:
+    """The head reached the generator's limit and the base its own; and the head alone has more than
+    the limit asks for.
+    """
+    trials = [
+        replace(one, validity={"server_cpu_share": 0.6, "generator_cpu_share": 0.99})
+        if one.contestant == "B"
+        else one
+        for one in trials_of(cell_of(), 20, factor=0.9, noise=0.01, seed=3)
+    ]
+    found = over_duel(cell_of(), trials, thresholds(throughput="-3%"), level=0.05)
+    assert found.exit_code == 0
+    found = over_duel(cell_of(), trials, thresholds(throughput=40_000), level=0.05)
+    assert found.exit_code == 0
+
+
+@pytest.mark.parametrize("limit", ["+50%", "1s"])
+def test_blocks_with_a_figure_of_zero_are_not_left_out(limit: str) -> None:
+    trials = [
+        replace(one, metrics={**one.metrics, "cpu_per_request_ns": 0})
+        if one.contestant == "B" and one.block % 2
+        else one
+        for one in trials_of(cell_of(), 20, factor=1.0, noise=0.001, seed=3)
+    ]
+    found = over_duel(cell_of(), trials, thresholds(cpu_per_request=limit), level=0.05)
+    assert found.exit_code == 2
+    assert found.rows[0].reason == "0 in 10 of 20 blocks of B"
+
+
 def test_a_noisy_twin_blurs_a_narrow_threshold() -> None:
     trials = [
         replace(one, metrics={**one.metrics, "cpu_per_request_ns": 30_000 + 10 * one.block})
@@ -415,6 +471,21 @@ def test_a_contestant_that_the_head_cannot_build_makes_the_gate_invalid(
     assert run_app(words) == 3
     assert "go/net-http: build_failed: no such header" in capsys.readouterr().out
     assert run_app([*words, "--contestant", "rust/axum"]) == 0
+
+
+def test_cells_that_only_the_baseline_has_are_named(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    plan = json.loads((head / PLAN_FILE).read_text())
+    plan["cells"] = [cell for cell in plan["cells"] if cell["cell"]["id"] == "c50"]
+    (head / PLAN_FILE).write_text(json.dumps(plan))
+    words = ["gate", "--baseline", str(base), str(head), "-t", str(limits)]
+    words += ["--contestant", "go/net-http"]
+    assert run_app(words) == 0
+    assert "since only the baseline has it: concurrency.c1000" in capsys.readouterr().out
+    assert run_app([*words, "--cell", "c50"]) == 0
+    assert "only the baseline" not in capsys.readouterr().out
 
 
 def test_a_threshold_that_never_holds_is_said_when_it_is_read(

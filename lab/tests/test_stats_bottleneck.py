@@ -25,7 +25,8 @@ def used(server: float | None, generator: float | None, block: int = 1) -> Trial
         (0.99, 0.99, "generator-bound"),
         (0.94, 0.94, "neither"),
         (0.02, 0.01, "neither"),
-        (None, 0.99, "unknown"),
+        (None, 0.99, "generator-bound"),
+        (None, 0.94, "unknown"),
         (0.99, None, "unknown"),
     ],
 )
@@ -50,9 +51,9 @@ def test_a_resumed_run_is_judged_by_the_trials_that_have_both_shares() -> None:
     assert (found.kind, found.generator_share) == ("generator-bound", 0.99)
 
 
-def test_an_old_run_is_unknown_and_keeps_the_share_that_it_has() -> None:
-    found = bottleneck([trial(validity={"generator_cpu_share": 0.99})], role="server")
-    assert found == Bottleneck(kind="unknown", server_share=None, generator_share=0.99)
+def test_a_server_that_cannot_be_seen_keeps_the_share_that_is_known() -> None:
+    found = bottleneck([trial(validity={"generator_cpu_share": 0.90})], role="server")
+    assert found == Bottleneck(kind="unknown", server_share=None, generator_share=0.90)
     assert bottleneck([], role="server") == Bottleneck(
         kind="unknown", server_share=None, generator_share=None
     )

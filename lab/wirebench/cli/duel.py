@@ -222,6 +222,8 @@ def _conclude(
     elif code == 0:
         out.print("nothing valid was measured", highlight=False)
         code = NOTHING_VALID
+    else:
+        out.print("interrupted before anything was measured", highlight=False)
     for line in failure_lines(running.trials):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if code == 0 and any(result.failed.values()):

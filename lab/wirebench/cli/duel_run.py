@@ -204,6 +204,12 @@ def request_of(
         out=out,
     )
     check_schemes(found.words, found.scheme)
+    for option, text, given in (
+        ("--budget", budget, found.budget_ns),
+        ("--start-timeout", start_timeout, found.start_timeout_ns),
+    ):
+        if given == 0:
+            raise CatalogError(f"{option}: expected more than 0, got {text!r}")
     if found.window_ns < 50_000_000:
         raise CatalogError(f"--window: expected at least 50ms, got {window!r}")
     return found
@@ -412,6 +418,12 @@ def _measure(
     )
     for side in sides:
         bench.give(side.name, side.program())
+    for line in _announcement(request, sides, load):
+        out.print(line, markup=False, highlight=False, soft_wrap=True)
+    notes = bench.notes()
+    for line in notes:
+        say_warning(line)
+    host = bench.host()
     results = request.out if request.out is not None else catalog.root / RESULTS
     with hold():
         directory = RunDirectory.create(results, label=request.command)
@@ -422,11 +434,11 @@ def _measure(
             command=_repeated(request),
             selection=Selection(studies=("duel",), preset="duel", seed=request.seed),
             started_unix_ns=time.time_ns(),
-            notes=bench.notes(),
+            notes=notes,
         )
         directory.write_info(info)
         point_latest(directory.path)
-        directory.write_host(bench.host())
+        directory.write_host(host)
         directory.write_plan(plan)
     running = Duel(
         plan=plan,
@@ -439,10 +451,6 @@ def _measure(
         directory=directory,
         ends=ends,
     )
-    for line in _announcement(request, sides, load):
-        out.print(line, markup=False, highlight=False, soft_wrap=True)
-    for line in bench.notes():
-        say_warning(line)
     began = time.monotonic()
     status, code = "failed", EXIT_FAILED
     try:

@@ -91,6 +91,7 @@ def worktrees(revisions: Sequence[str], *, here: Path) -> Iterator[tuple[Revisio
                     capture_output=True,
                     check=False,
                     env=_environment(),
+                    start_new_session=True,  # a second Ctrl-C does not end it
                 )
             shutil.rmtree(parent, ignore_errors=True)
 

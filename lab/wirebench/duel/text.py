@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from wirebench.catalog.units import count_of
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
+from wirebench.report.markdown import one_line, table
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
@@ -106,9 +108,10 @@ def _difference(line: Line, unit: Unit) -> str:
     change = line.ratio.estimate - 1
     more, less = _MORE.get(line.metric, _OTHERS)
     better = "better" if line.verdict.kind == "faster" else "worse"
-    return (
-        f"{abs(change):.1%} {more if change > 0 else less} {noun_of(line.metric, unit)} ({better})"
-    )
+    # A bound only supports a claim where the true difference is larger.
+    least = "at least " if line.bound is not None else ""
+    how = more if change > 0 else less
+    return f"{least}{abs(change):.1%} {how} {noun_of(line.metric, unit)} ({better})"
 
 
 def noun_of(metric: str, unit: Unit) -> str:
@@ -248,25 +251,30 @@ def notes(duel: Duelled) -> Iterable[str]:
 
 def markdown(duel: Duelled) -> str:
     """For a pull request."""
-    out = [f"**{line}**" for line in sentences(duel)]
+    out = [f"**{one_line(line)}**" for line in sentences(duel)]
     out.append("")
-    out += [f"- {side.name}: {_code(side)}" for side in duel.sides]
+    out += [f"- {side.name}: {_code(_shown(side))}" for side in duel.sides]
     for side in duel.sides[1:]:
-        words = headings(duel, side.name)
-        out += ["", _row(words), _row(["---", *["---:"] * (len(words) - 2), "---"])]
-        out += [_row(cells) for cells in rows(duel, side.name)]
-    out += ["", f"Load: {duel.load}.", *(f"{line}." for line in notes(duel)), ""]
+        heads = headings(duel, side.name)
+        out += ["", *table(heads, rows(duel, side.name), figures=range(1, len(heads) - 1))]
+    out += [
+        "",
+        f"Load: {one_line(duel.load)}.",
+        *(f"{one_line(line)}." for line in notes(duel)),
+        "",
+    ]
     return "\n".join(out)
 
 
-def _code(side: Side) -> str:
-    shown = f"{side.label}: {side.given}" if side.label else side.given
-    fence = "``" if "`" in shown else "`"
-    return f"{fence}{shown}{fence}".replace("\n", " ")
+def _shown(side: Side) -> str:
+    return f"{side.label}: {side.given}" if side.label else side.given
 
 
-def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+def _code(text: str) -> str:
+    """A code span with whatever is in the text (CommonMark 0.31, section 6.1)."""
+    fence = "`" * (1 + max((len(run) for run in re.findall("`+", text)), default=0))
+    room = " " if text[:1] == "`" or text[-1:] == "`" else ""
+    return fence + room + " ".join(text.splitlines()) + room + fence
 
 
 def page(duel: Duelled) -> str:
@@ -284,7 +292,7 @@ def page(duel: Duelled) -> str:
         )
         tables.append(f"<div><table><tr>{head}</tr>{body}</table></div>")
     sides = "".join(
-        f"<li>{html.escape(one.name)}: <code>{html.escape(one.label or one.given)}</code></li>"
+        f"<li>{html.escape(one.name)}: <code>{html.escape(_shown(one))}</code></li>"
         for one in duel.sides
     )
     return (
@@ -304,7 +312,7 @@ def page(duel: Duelled) -> str:
 _STYLE = (
     ":root{color-scheme:light dark}"
     "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "h1{font-size:1.25rem}div{overflow-x:auto}"
+    "h1{font-size:1.25rem}h1,p,li{overflow-wrap:anywhere}div{overflow-x:auto}"
     "table{border-collapse:collapse;margin:1rem 0}"
     "th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}"
     "tr>:first-child,tr>:last-child{text-align:left}"

@@ -226,9 +226,17 @@ def _lines(
     rows = list(wanted)
     strict = replace(DEFAULT, confidence=strict_level)
     by = {metric: Comparisons(data, metric, settings=strict) for metric in shown}
-    adjusted = holm([by[metric].p_value(a, b, log_edges(bands[metric].d)) for metric, a, b in rows])
+    without = [
+        data.why_no_ratio(a, metric) or data.why_no_ratio(b, metric) for metric, a, b in rows
+    ]
+    adjusted = holm(
+        [
+            by[metric].p_value(a, b, log_edges(bands[metric].d)) if why is None else 1.0
+            for (metric, a, b), why in zip(rows, without, strict=True)
+        ]
+    )
     found = []
-    for (metric, a, b), p in zip(rows, adjusted, strict=True):
+    for (metric, a, b), p, why in zip(rows, adjusted, without, strict=True):
         bound_here = limited if metric in LIMITED_METRICS else frozenset()
         ratio = shown[metric].ratio(a, b)
         better = higher_is_better(metric)
@@ -252,7 +260,9 @@ def _lines(
                     other_limited=b in bound_here,
                     ahead=is_ahead(ratio, higher_is_better=better),
                     names=(a, b),
-                ),
+                )
+                if why is None
+                else Verdict(kind="undecided", beyond_blocks=True, reason=why),
                 band=bands[metric],
                 bound=bound_of(
                     limited=a in bound_here,

@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from wirebench.catalog.units import count_of
 from wirebench.gate.thresholds import Threshold
 from wirebench.gate.types import Row
 from wirebench.stats.cell import CellData
@@ -70,7 +71,7 @@ def of_sample(row: Row, sample: Sample, spread: Spread | None) -> Candidate:
     if spread is None:
         least = DEFAULT.min_blocks
         more = least - len(sample)
-        reason = f"{len(sample)} blocks; an interval needs {least}"
+        reason = f"{count_of(len(sample), 'block')}; an interval needs {least}"
         return Candidate(row=replace(row, reason=reason, more_blocks=more), centre=centre)
     interval = widened_interval(sample, spread)
     return Candidate(
@@ -144,16 +145,25 @@ def _is_within(one: Candidate) -> bool:
     return one.high <= _edge(one) if one.row.threshold.upper else one.low >= _edge(one)
 
 
+def _rests_on_a_bound(one: Candidate) -> bool:
+    """Whether the generator's limit forbids what more blocks would show: that the head is worse,
+    where it may be better than it was seen to be; that it is not, where the base may be.
+    """
+    upper = one.row.threshold.upper
+    worse = one.centre > _edge(one) if upper else one.centre < _edge(one)
+    if worse:
+        return one.head_limited
+    return one.base_limited and one.row.threshold.kind == "change"
+
+
 def _judged(one: Candidate, adjusted_p: float, *, level: float, pairs: int) -> Row:
     row, edge = one.row, _edge(one)
+    if _rests_on_a_bound(one):
+        return replace(row, reason=LIMITED)
     if _is_beyond(one) and adjusted_p <= level:
-        if one.head_limited:
-            return replace(row, reason=LIMITED)
         return replace(row, state="regressed")
     blurred = one.noise > abs(math.expm1(edge)) and row.threshold.kind == "change"
     if _is_within(one) and one.p_at(edge) <= level and not blurred:
-        if one.base_limited and row.threshold.kind == "change":
-            return replace(row, reason=LIMITED)
         return replace(row, state="holds")
     if blurred:
         return replace(

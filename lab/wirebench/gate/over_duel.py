@@ -81,6 +81,10 @@ def _candidate(threshold: Threshold, data: CellData, limited: frozenset[str]) ->
         state="undecided",
     )
     bounded = limited if metric in LIMITED_METRICS else frozenset()
+    of = (HEAD,) if threshold.kind == "figure" else (BASE, HEAD)
+    zeros = next((why for name in of if (why := _zeros(data, name, metric)) is not None), None)
+    if zeros is not None:
+        return Candidate(row=replace(row, reason=zeros))
     if threshold.kind == "figure":
         return replace(figure(row, data, HEAD), head_limited=HEAD in bounded)
     by = Comparisons(data, metric)
@@ -94,6 +98,11 @@ def _candidate(threshold: Threshold, data: CellData, limited: frozenset[str]) ->
         head_limited=HEAD in bounded,
         base_limited=BASE in bounded,
     )
+
+
+def _zeros(data: CellData, name: str, metric: str) -> str | None:
+    """Why figures that are there cannot be judged. Those that are not make the gate invalid."""
+    return data.why_no_ratio(name, metric) if data.values(name, metric) else None
 
 
 def _figures(data: CellData, entry: str) -> list[dict[str, float | int | None]]:

@@ -95,7 +95,18 @@ def over_runs(
         rows=(*judge(found, level=LEVEL), *counted),
         blocks=max((one.block for one in own_trials), default=0),
         invalid=(*dead(own_trials), *_lost(plans, after, contestants)),
+        notes=() if cells else tuple(_cells_gone(base.plan, head.plan)),
     )
+
+
+def _cells_gone(base: Plan | None, head: Plan | None) -> Iterator[str]:
+    """The cells that only the baseline has, such as those for which the run had no time."""
+    assert base is not None  # check_alike
+    assert head is not None
+    there = {cell.key for cell in head.cells}
+    gone = [cell.key for cell in base.cells if cell.key not in there]
+    if gone:
+        yield f"not judged, since only the baseline has it: {', '.join(gone)}"
 
 
 def _counted(

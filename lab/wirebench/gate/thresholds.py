@@ -79,7 +79,10 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         raise CatalogError(f"{path}: expected TOML: {error}") from error
     found = []
     for name, value in table.items():
-        for one in value if isinstance(value, list) else [value]:
+        values = value if isinstance(value, list) else [value]
+        if not values:
+            raise CatalogError(f"{path}: {name}: expected a threshold, or several, got none")
+        for one in values:
             try:
                 found.append(threshold(name, one))
             except ValueError as error:

@@ -33,7 +33,7 @@ BOTTLENECKS: Mapping[BottleneckKind, str] = {
     "server-bound": "the server",
     "generator-bound": "the generator: at least this fast",
     "neither": "neither was busy",
-    "unknown": "unknown: a CPU share was not stored",
+    "unknown": "unknown: a CPU share is not known",
 }
 
 

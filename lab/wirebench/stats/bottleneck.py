@@ -42,14 +42,17 @@ def kind_of(
     """The verdict from the two shares of CPU time, each of the cores its process was given.
 
     ``neither`` was busy: something else sets the pace, such as a delay, a link, few connections,
-    other programs on the cores, or a server that does not use all of its own. A share that is not
-    known gives ``unknown``.
+    other programs on the cores, or a server that does not use all of its own. A server whose share
+    is not known, such as one that ran already, is ``unknown`` unless the generator was busy: nobody
+    can show then that the generator was not the limit.
     """
-    if server is None or generator is None:
+    if generator is None:
         return "unknown"
-    if server >= settings.busy_share and server > generator:
+    if server is not None and server >= settings.busy_share and server > generator:
         return "server-bound"
-    return "generator-bound" if generator >= settings.busy_share else "neither"
+    if generator >= settings.busy_share:
+        return "generator-bound"
+    return "neither" if server is not None else "unknown"
 
 
 def shares_of(trial: TrialView) -> tuple[float | None, float | None]:

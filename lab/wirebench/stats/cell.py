@@ -9,6 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
+from wirebench.catalog.units import count_of
 from wirebench.plan.model import PlannedCell
 from wirebench.stats.dropped_blocks import dropped_blocks
 from wirebench.stats.ratio import Floats, block_log_ratios
@@ -70,6 +71,17 @@ class CellData:
                 if (value := number(trial.metrics.get(metric))) is not None
             }
         return found
+
+    def why_no_ratio(self, entry: str, metric: str) -> str | None:
+        """Why no number of blocks gives a ratio of the entry's figures: its valid trials do not
+        know the metric, or it is 0 in some, which have no logarithm. To compare the others alone
+        would be to choose blocks by their outcome. None where there is no such reason.
+        """
+        values = self.values(entry, metric)
+        if not values:
+            return f"not known of {entry}" if self.valid.get(entry) else None
+        zeros = sum(one <= 0 for one in values.values())
+        return f"0 in {zeros} of {count_of(len(values), 'block')} of {entry}" if zeros else None
 
     def log_ratios(self, a: str, b: str, metric: str) -> Floats:
         return block_log_ratios(self.values(a, metric), self.values(b, metric))
