@@ -15,30 +15,27 @@ from __future__ import annotations
 import argparse
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 
+from developer.simulated_duels import World
 from wirebench.catalog.units import rough_duration
 from wirebench.cli.gate import _Judge
-from wirebench.duel.measure import Duel
 from wirebench.duel.plan import STUDY, DuelLoad, plan_of
 from wirebench.duel.sides import sides_of
 from wirebench.gate.over_duel import HEAD
 from wirebench.gate.thresholds import ERRORS, Threshold, threshold
 from wirebench.gate.types import State
 from wirebench.report.markdown import table
-from wirebench.run.bench import Bench
 from wirebench.selftest.worlds import Source, residuals_of
 from wirebench.stats.cell import CellData
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
-from wirebench.store.rundir import RunDirectory, StoredRun, read_run
-from wirebench.trial.record import TrialRecord
+from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial.types import TrialSpec
 
 FOUND = 0.80
@@ -88,50 +85,6 @@ def block_ns_of(runs: Sequence[StoredRun]) -> int:
     return round(float(np.median(took)))
 
 
-@dataclass(kw_only=True)
-class _World:
-    """The bench, the directory and the watcher of a simulated gate."""
-
-    metric: str
-    logs: Mapping[str, Sequence[float]]
-    """By entry: the log figure of each block, from 1."""
-    head: float
-    """Added to the head's."""
-    trial_ns: int
-    now_ns: int = 0
-    hardware_threads: int = 2
-
-    def run_trial(self, spec: TrialSpec) -> TrialRecord:
-        self.now_ns += self.trial_ns
-        log = self.logs[spec.entry][spec.block - 1]
-        if spec.contestant.identity == HEAD:
-            log += self.head
-        return TrialRecord(
-            trial=spec.trial,
-            study=spec.study,
-            cell=spec.cell,
-            block=spec.block,
-            position=spec.position,
-            entry=spec.entry,
-            contestant=spec.contestant.identity,
-            twin_of=spec.twin_of,
-            status="ok",
-            failure=None,
-            started_unix_ns=self.now_ns,
-            elapsed_ns=self.trial_ns,
-            metrics={self.metric: 1e6 * math.exp(log)},
-            validity={"server_cpu_share": 0.99, "generator_cpu_share": 0.5},
-        )
-
-    def append_trial(self, _record: object) -> None: ...
-
-    def append_left(self, _record: object) -> None: ...
-
-    def before(self, _trial: object, *, left_ns: int) -> None: ...
-
-    def after(self, _record: object, *, left_ns: int) -> None: ...
-
-
 @dataclass(frozen=True, kw_only=True)
 class Gates:
     """What is simulated: gates with one threshold and a budget."""
@@ -164,26 +117,18 @@ class Gates:
         plan = plan_of(sides, load, floor=None, seed=number, budget_ns=self.budget_ns, blocks=None)
         names = [entry.name for entry in plan.cells[0].entries]
         logs = self.source.noise(random, len(names), self.blocks + 1)
-        world = _World(
-            metric=self.wanted.metric,
-            logs=dict(zip(names, logs.tolist(), strict=True)),
-            head=head,
-            trial_ns=self.block_ns // len(names),
-        )
+        by_entry = dict(zip(names, logs.tolist(), strict=True))
+
+        def measured(spec: TrialSpec) -> dict[str, float]:
+            log = by_entry[spec.entry][spec.block - 1]
+            return {
+                self.wanted.metric: 1e6 * math.exp(log + head * (spec.contestant.identity == HEAD))
+            }
+
+        trial_ns = self.block_ns // len(names)
+        world = World(metrics=measured, trial_ns=lambda _: trial_ns)
         judge = _Judge([self.wanted, threshold(ERRORS, 0)])
-        duel = Duel(
-            plan=plan,
-            sides=sides,
-            load=load,
-            servers={},
-            floor=None,
-            band=0.01,
-            bench=cast("Bench", world),
-            directory=cast("RunDirectory", world),
-            ends=judge.ends,
-            clock_ns=lambda: world.now_ns,
-        )
-        duel.measure(world)
+        duel = world.measure(plan, sides, load, band=0.01, ends=judge.ends)
         return judge.result(duel.cell, duel.trials, duel.level_left).state
 
 

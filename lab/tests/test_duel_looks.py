@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import cast
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from developer.simulated_duels import World
 from duel_world import LOAD, SIDES, cell_of, trials_of
 from wirebench.cli.gate import _Judge
 from wirebench.duel.measure import Duel, Ends
@@ -18,9 +17,7 @@ from wirebench.duel.verdicts import Judged, judged
 from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import verdict
 from wirebench.gate.thresholds import threshold
-from wirebench.run.bench import Bench
-from wirebench.store.rundir import RunDirectory
-from wirebench.trial.record import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord
 from wirebench.trial.types import TrialSpec
 
 TRIAL_NS = 10**9
@@ -29,81 +26,33 @@ CALM = ("p50_ns", "p99_ns", "server_rss_bytes")
 NO_ERRORS = threshold("errors", 0)
 
 
-@dataclass
-class World:
-    """A bench on which each trial takes a second, and the directory and watcher of its run. B costs
-    ten percent more CPU in the first blocks, and anything between less and more in the others; its
-    throughput is anything all the time.
+def made_up(spec: TrialSpec) -> dict[str, float]:
+    """B costs ten percent more CPU in the first blocks, and anything between less and more in the
+    others; its throughput is anything all the time.
     """
-
-    hardware_threads: int = 2
-    now_ns: int = 0
-    slow_block: int = 0
-    """The last trial of this one takes ten times as long."""
-    kept: list[TrialRecord] = field(default_factory=list)
-
-    def run_trial(self, spec: TrialSpec) -> TrialRecord:
-        slow = (spec.block, spec.position) == (self.slow_block, 3)
-        self.now_ns += TRIAL_NS * (10 if slow else 1)
-        return made_up(spec)
-
-    def append_trial(self, record: TrialRecord) -> None:
-        self.kept.append(record)
-
-    def append_left(self, _record: object) -> None:
-        """Nobody asks."""
-
-    def before(self, _trial: object, *, left_ns: int) -> None:
-        assert left_ns >= 0
-
-    def after(self, _record: TrialRecord, *, left_ns: int) -> None:
-        assert left_ns >= 0
-
-
-def made_up(spec: TrialSpec) -> TrialRecord:
     random = np.random.default_rng((spec.block, spec.position))
     factor = 1.0
     if spec.contestant.identity == "B":
         factor = 1.10 if spec.block <= CALM_BLOCKS else (0.7, 1.4)[spec.block % 2]
-    metrics: Mapping[str, float] = {
+    return {
         "cpu_per_request_ns": 20_000 * factor * float(np.exp(random.normal(0, 0.003))),
         "throughput_per_s": 40_000 * float(np.exp(random.normal(0, 0.4))),
         **dict.fromkeys(CALM, 1_000_000.0),
     }
-    return TrialRecord(
-        trial=spec.trial,
-        study=spec.study,
-        cell=spec.cell,
-        block=spec.block,
-        position=spec.position,
-        entry=spec.entry,
-        contestant=spec.contestant.identity,
-        twin_of=spec.twin_of,
-        status="ok",
-        failure=None,
-        started_unix_ns=1,
-        elapsed_ns=TRIAL_NS,
-        metrics=metrics,
-        validity={"server_cpu_share": 0.99, "generator_cpu_share": 0.5},
-    )
+
+
+def world_of(*, slow_block: int = 0) -> World:
+    """A trial takes a second; the last one of ``slow_block`` ten times as long."""
+
+    def trial_ns(spec: TrialSpec) -> int:
+        return TRIAL_NS * (10 if (spec.block, spec.position) == (slow_block, 3) else 1)
+
+    return World(metrics=made_up, trial_ns=trial_ns)
 
 
 def duel_in(world: World, *, ends: Ends | None = None) -> Duel:
     plan = plan_of(SIDES, LOAD, floor=None, seed=1, budget_ns=3 * BLOCKS * TRIAL_NS, blocks=None)
-    found = Duel(
-        plan=plan,
-        sides=SIDES,
-        load=LOAD,
-        servers={},
-        floor=None,
-        band=0.01,
-        bench=cast("Bench", world),
-        directory=cast("RunDirectory", world),
-        ends=ends,
-        clock_ns=lambda: world.now_ns,
-    )
-    found.measure(world)
-    return found
+    return world.measure(plan, SIDES, LOAD, band=0.01, ends=ends)
 
 
 def line_of(result: Judged, metric: str) -> str:
@@ -111,7 +60,7 @@ def line_of(result: Judged, metric: str) -> str:
 
 
 def test_what_a_look_decides_stays_decided() -> None:
-    duel = duel_in(World())
+    duel = duel_in(world_of())
     result = duel.result()
     assert result.blocks > DECIDED
     assert line_of(result, "throughput_per_s") == "undecided", "so that it went on to its end"
@@ -143,7 +92,7 @@ def test_what_a_look_decides_stays_decided() -> None:
 
 def test_a_look_when_the_time_is_over_is_the_last_one() -> None:
     """Its block takes longer than the budget has, so that the look may spend all that is left."""
-    duel = duel_in(World(slow_block=28))
+    duel = duel_in(world_of(slow_block=28))
     result = duel.result()
     assert result.blocks == 28
     assert duel.level_left == pytest.approx(0.0, abs=1e-12)
@@ -182,7 +131,7 @@ def test_what_a_look_of_a_gate_decides_stays_decided() -> None:
     judge = _Judge(
         [threshold("cpu_per_request", "+15%"), threshold("throughput", "-3%"), NO_ERRORS]
     )
-    duel = duel_in(World(), ends=judge.ends)
+    duel = duel_in(world_of(), ends=judge.ends)
     found = judge.result(duel.cell, duel.trials, duel.level_left)
     cpu, throughput, errors = found.rows
     assert throughput.state == "undecided"

@@ -6,11 +6,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import cast
 
 import numpy as np
 import pytest
@@ -25,16 +23,14 @@ from developer.gate_power import (
     row_of,
     smallest_found,
 )
+from developer.simulated_duels import World
 from duel_world import LOAD, SIDES
 from test_gate import stored_duel
-from wirebench.duel.measure import Duel
 from wirebench.duel.plan import plan_of
 from wirebench.duel.verdicts import LEVEL, Judged
 from wirebench.gate.thresholds import threshold
-from wirebench.run.bench import Bench
 from wirebench.selftest.worlds import STANDARD, WORLDS
-from wirebench.store.rundir import RunDirectory, read_run
-from wirebench.trial.record import TrialRecord
+from wirebench.store.rundir import read_run
 from wirebench.trial.types import TrialSpec
 
 pytestmark = pytest.mark.long
@@ -42,46 +38,6 @@ pytestmark = pytest.mark.long
 TRIAL_NS = 10**9
 BLOCKS = 30
 METRICS = ("throughput_per_s", "cpu_per_request_ns")
-
-
-@dataclass(kw_only=True)
-class World:
-    """A bench on which each trial takes a second, with the directory and the watcher of its run."""
-
-    logs: Mapping[tuple[str, str], Sequence[float]]
-    """By metric and entry: the log figure of each block."""
-    now_ns: int = 0
-    hardware_threads: int = 2
-
-    def run_trial(self, spec: TrialSpec) -> TrialRecord:
-        self.now_ns += TRIAL_NS
-        return TrialRecord(
-            trial=spec.trial,
-            study=spec.study,
-            cell=spec.cell,
-            block=spec.block,
-            position=spec.position,
-            entry=spec.entry,
-            contestant=spec.contestant.identity,
-            twin_of=spec.twin_of,
-            status="ok",
-            failure=None,
-            started_unix_ns=self.now_ns,
-            elapsed_ns=TRIAL_NS,
-            metrics={
-                metric: 1e5 * math.exp(self.logs[metric, spec.entry][spec.block - 1])
-                for metric in METRICS
-            },
-            validity={"server_cpu_share": 0.99, "generator_cpu_share": 0.5},
-        )
-
-    def append_trial(self, _record: object) -> None: ...
-
-    def append_left(self, _record: object) -> None: ...
-
-    def before(self, _trial: object, *, left_ns: int) -> None: ...
-
-    def after(self, _record: object, *, left_ns: int) -> None: ...
 
 
 def duel_in(world: str, *, worse: float, seed: int, band: float = 0.01) -> Judged:
@@ -97,20 +53,14 @@ def duel_in(world: str, *, worse: float, seed: int, band: float = 0.01) -> Judge
         for entry, own in zip(entries, drawn, strict=True):
             of_b = sign * math.log1p(worse) if entry.contestant == "B" else 0.0
             logs[metric, entry.name] = list(own + of_b)
-    made = World(logs=logs)
-    duel = Duel(
-        plan=plan,
-        sides=SIDES,
-        load=LOAD,
-        servers={},
-        floor=None,
-        band=band,
-        bench=cast("Bench", made),
-        directory=cast("RunDirectory", made),
-        clock_ns=lambda: made.now_ns,
-    )
-    duel.measure(made)
-    return duel.result()
+
+    def measured(spec: TrialSpec) -> dict[str, float]:
+        return {
+            metric: 1e5 * math.exp(logs[metric, spec.entry][spec.block - 1]) for metric in METRICS
+        }
+
+    made = World(metrics=measured, trial_ns=lambda _: TRIAL_NS)
+    return made.measure(plan, SIDES, LOAD, band=band).result()
 
 
 def kinds(found: Judged) -> list[str]:
