@@ -373,6 +373,22 @@ def test_without_a_number_of_connections_the_smallest_cell_counts(tmp_path: Path
     assert "in rest " in decision.ordered_by
 
 
+def test_a_cell_that_puts_nobody_in_order_leaves_it_to_another(tmp_path: Path) -> None:
+    path = write_run(tmp_path, World(studies=("rest",), samples=60))
+    question = Question(serves="rest")
+    place = answer(tmp_path, question).ordered_by.split(" in rest ")[1].split(",")[0]
+    trials = path / TRIALS_FILE
+    lines = trials.read_text().splitlines()
+    read = [(json.loads(line), line) for line in lines]
+    kept = [line for one, line in read if one["cell"] != place or one["block"] <= 2]
+    assert len(kept) < len(lines)
+    trials.write_text("\n".join(kept) + "\n")
+    decision = answer(tmp_path, question)
+    assert " in rest " in decision.ordered_by
+    assert f" in rest {place}," not in decision.ordered_by
+    assert decision.first
+
+
 @pytest.mark.parametrize(
     ("question", "command"),
     [

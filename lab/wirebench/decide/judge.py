@@ -172,10 +172,16 @@ class _Place(Protocol):
     @property
     def cell(self) -> Cell: ...
 
+    @property
+    def has_order(self) -> bool:
+        """Whether contestants were put in order there."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class _Planned:
     cell: Cell
+    has_order: bool = False
 
 
 P = TypeVar("P", bound=_Place)
@@ -229,21 +235,27 @@ def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
     )
 
 
-def _order_of_saturated(one: _Place) -> tuple[int, bool, str]:
-    return most_connections(one.cell.load), one.cell.kind != "closed", one.cell.id
+# Of cells that answer alike, one that puts nobody in order (its run had too few blocks, say) comes
+# last.
 
 
-def _order_of_pinned(one: _Place, least: int) -> tuple[int, float, int, str]:
+def _order_of_saturated(one: _Place) -> tuple[bool, int, bool, str]:
+    connections = most_connections(one.cell.load)
+    return not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+
+
+def _order_of_pinned(one: _Place, least: int) -> tuple[int, bool, float, int, str]:
     load = one.cell.load
     rate = load.rate_per_s if isinstance(load, OpenLoad) else None
     missing = max(0, least - most_connections(load))
-    return missing, rate or 0.0, most_connections(load), one.cell.id
+    return missing, not one.has_order, rate or 0.0, most_connections(load), one.cell.id
 
 
-def _order_of_clients(one: _Place) -> tuple[int, int, str]:
+def _order_of_clients(one: _Place) -> tuple[int, bool, int, str]:
     load = one.cell.load
     assert isinstance(load, ClientLoad)
-    return get_args(ClientPolicy).index(load.policy), load.payload_bytes, one.cell.id
+    policy = get_args(ClientPolicy).index(load.policy)
+    return policy, not one.has_order, load.payload_bytes, one.cell.id
 
 
 # --- one contestant -------------------------------------------------------------------------------

@@ -43,9 +43,17 @@ class Measured:
         """The run that ranks most contestants, the newest of several: a run of a few does not take
         the order of all others away.
         """
-        return max(
-            self.runs, key=lambda one: sum(it.unranked is None for it in one.analysis.entries)
-        )
+        return max(self.runs, key=lambda one: one.ranked)
+
+    @property
+    def ranked(self) -> int:
+        """How many entries this run puts in order."""
+        return sum(one.unranked is None for one in self.analysis.entries)
+
+    @property
+    def has_order(self) -> bool:
+        """Whether any of its runs does."""
+        return self.ranking.ranked > 0
 
     def entry(self, contestant: str) -> EntryAnalysis | None:
         """The contestant's own entry in this run, not its twin's."""
