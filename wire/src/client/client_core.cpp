@@ -258,6 +258,7 @@ void client_core::out_of_time(void* late) {
 }
 
 void client_core::cancel(request_id id) {
+    if (id == 0) return;  // no request's, but that of answers that nobody waits for
     auto job = withdraw([id](const client_job& j) { return j.id == id; });
     if (job != nullptr) deliver_later(std::move(job), errc::cancelled);
 }
