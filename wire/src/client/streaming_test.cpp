@@ -473,6 +473,52 @@ TEST_F(streaming, redirects_are_followed_before_pieces_are_given) {
     EXPECT_EQ(heads, 1);
     EXPECT_EQ((*got)->status(), 200);
 }
+// Retries might have been about these, and are not: they come as others do.
+TEST_F(streaming, failures_that_are_not_retried_come_in_pieces_too) {
+    raw_server raw([](raw_server& r) {
+        for (int i = 0; i < 2; ++i) {
+            auto v = r.accept();
+            while (!v.request().empty())
+                v.send("HTTP/1.1 503 No\r\nRetry-After: 9999\r\nContent-Length: 4\r\n\r\nbusy");
+        }
+    });
+    options.retry.max_retries = 3;
+    for (const method m : {method::post, method::get}) {
+        heads = 0;
+        c().send(make_request(m, raw.url()), pieces());
+        run();
+        ASSERT_TRUE(*got) << got->error().message;
+        EXPECT_EQ((*got)->status(), 503);
+        EXPECT_EQ((*got)->body(), "");
+        EXPECT_EQ(heads, 1);
+        EXPECT_EQ(body, "busy");
+    }
+    for (const bool at_head : {true, false}) {  // and may be cancelled
+        auto to = pieces();
+        request_id id = 0;
+        to.head = [&](const reply&) {
+            if (at_head) c().cancel(id);
+        };
+        to.data = [&](std::string_view piece) {
+            body += piece;
+            c().cancel(id);
+        };
+        id = c().send(make_request(method::get, raw.url()), std::move(to));
+        run();
+        EXPECT_EQ(got->code(), errc::cancelled);
+        EXPECT_EQ(body, at_head ? "" : "busy");
+    }
+    made.reset();
+    auto blocking = *client::create(options);
+    std::string all;
+    const auto end = blocking.send(make_request(method::get, raw.url()), [&](std::string_view p) {
+        all += p;
+        return true;
+    });
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(all, "busy");
+    EXPECT_EQ(end->body(), "");
+}
 TEST_F(streaming, what_was_given_away_is_not_asked_for_again) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
