@@ -279,10 +279,10 @@ std::span<char> client_connection::receive_space(std::span<char> scratch) {
     const auto left = static_cast<std::size_t>(answer().content_length) - body().size();
     if (left < scratch.size() / 4) return scratch;
     // The length is only what the server claims: storage grows with the bytes, one step ahead of
-    // them.
+    // them. One byte more than is missing shows whether anything follows the response.
     constexpr std::size_t step = 1 << 20;
-    auto space = body().prepare(std::min(left, step));
-    return space.first(std::min(left, space.size()));
+    auto space = body().prepare(std::min(left + 1, step));
+    return space.first(std::min(left + 1, space.size()));
 }
 
 void client_connection::on_data(std::span<char> bytes) {
@@ -292,6 +292,8 @@ void client_connection::on_data(std::span<char> bytes) {
         return;
     }
     heard_ = true;
+    // The scratch, or one of io_uring's buffers.
+    filled_ = bytes.size() == owner_->loop().scratch().size() || bytes.size() % 4096 == 0;
     take(bytes);
 }
 
@@ -408,9 +410,9 @@ void client_connection::take_head(std::string_view raw) {
     const detail::rebase move(raw, kept.data());
     move(answer().reason);
     move(answer().headers);
-    if (answer().framing == framing::length && !unlimited_) {
-        body().prepare(std::min<std::uint64_t>(answer().content_length, 64 * 1024));
-    }
+    const std::uint64_t length = answer().content_length;
+    if (answer().framing == framing::length && length > 0 && !unlimited_)
+        body().prepare(std::min<std::uint64_t>(length, 64 * 1024) + 1);
 }
 
 // Gives a piece to the caller. False when the connection was closed or paused by that.
@@ -432,6 +434,9 @@ void client_connection::finish_response(bool more_follows) {
     const bool others = behind() > 0;
     bool keep =
         answer().keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
+    // What follows may not have been received yet, or be the server's word that it is the end.
+    const bool ended = filter() != nullptr && filter()->has_ended();
+    if (keep && !others && (ended || (filled_ && !quiet()))) keep = false;
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
         // The server would take the rest of an unfinished body for the next request.

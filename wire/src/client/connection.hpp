@@ -211,6 +211,7 @@ private:
     bool handing_out_ = false;  // answers that came together
     bool unlimited_ = false;    // the parser has the bounds for pieces
     bool paused_ = false;
+    bool filled_ = false;  // the last bytes filled what they were received into: more may be there
     errc refused_ = errc::none;  // why the request cannot be sent
 };
 
