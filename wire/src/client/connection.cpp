@@ -152,6 +152,7 @@ errc client_connection::write_request(const client_job& job) {
 void client_connection::begin_response() {
     parser_.expect(job_->request.method);
     in_pieces_ = paused_ = heard_ = complete_ = false;
+    left_before_ = 0;
     reply_ = {};
     access::set_opening(reply_, times_, used_before_);
 }
@@ -181,6 +182,7 @@ void client_connection::send_request() {
         if (!expects) owner_->loop().arm(t->wake, owner_->loop().now());
     } else {
         out().append(r.body);
+        left_before_ = out().size();
         await_response();
     }
     if (owner_->eager()) {
@@ -213,9 +215,13 @@ void client_connection::pump() {
             if (phase_ == phase::sending) owner_->loop().disarm(timer_);
         } else if (*state == source_state::end) {
             t.sending = upload::done;
-            if (phase_ == phase::sending) await_response();
-        } else if (phase_ == phase::sending) {
-            enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+            if (phase_ == phase::sending) {
+                await_response();
+            } else {
+                go_on_waiting();
+            }
+        } else {
+            go_on_waiting();
         }
         flush();
         if (t.sending != upload::pulling) return;
@@ -234,22 +240,32 @@ void client_connection::stop_awaiting_continue() {
 
 void client_connection::on_drained() {
     if (job_ != nullptr && job_->streamed != nullptr &&
-        job_->streamed->sending == client_transfer::upload::pulling)
+        job_->streamed->sending == client_transfer::upload::pulling) {
         pump();
+    } else if (phase_ == phase::waiting && behind() == 0) {
+        await_response();  // only now is all sent
+    }
 }
 
 void client_connection::resume_body() {
     client_transfer* const t = job_->streamed.get();
     if (t == nullptr || t->sending != client_transfer::upload::idle) return;
     t->sending = client_transfer::upload::pulling;
-    if (phase_ == phase::sending)
-        enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+    go_on_waiting();
     owner_->loop().arm(t->wake, owner_->loop().now());
 }
 
+// The server has taken something of the body, or is given more: its time begins anew, also when the
+// head of its response has come already.
+void client_connection::go_on_waiting() {
+    if (phase_ == phase::sending || (phase_ == phase::body && !paused_))
+        enter(phase_, job_->timeouts(owner_->options()).body_timeout);
+}
+
 void client_connection::pause() {
-    if (!in_pieces_ || paused_) return;
-    paused_ = job_->streamed->paused = true;
+    if (!in_pieces_) return;
+    job_->streamed->paused = true;
+    if (std::exchange(paused_, true)) return;  // perhaps resume() has not been acted on yet
     pause_reading();
     owner_->loop().disarm(timer_);
 }
@@ -551,9 +567,18 @@ void client_connection::on_timer() {
         }
         break;
     case phase::waiting:
+        // A large body is still on its way. The time for the answer begins when all has gone.
+        if (const std::size_t left = unsent(); left > 0 && left < left_before_) {
+            left_before_ = left;
+            await_response();
+            break;
+        }
         fail({errc::timed_out, about(*job_) + "response: no head within the time limit"});
         break;
     case phase::body:
+        // The server may be waiting for the rest of a body that its source does not have yet.
+        if (job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::idle)
+            break;
         fail({errc::timed_out, about(*job_) + "response body: it stopped coming"});
         break;
     case phase::idle: fail(errc::timed_out); break;
