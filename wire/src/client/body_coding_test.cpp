@@ -60,9 +60,10 @@ const std::vector<named> all = {{"gzip", wire::coding::gzip},
                                 {"Deflate", wire::coding::raw_deflate}};
 
 TEST_F(body_coding, is_known_by_its_name) {
-    for (const auto known : {"gzip", "X-GZip", "deflate"})
+    for (const auto known : {"gzip", "X-GZip", "deflate", "gzip,", ", ,\tgzip ,"})
         EXPECT_TRUE(body_decoder::of(known, {})) << known;
-    for (const auto other : {"", "compress", "identity", "gzip, gzip", "deflate, gzip"})
+    for (const auto other :
+         {"", ",", "compress", "identity", "gzip, gzip", "gzip,,gzip", "deflate, gzip"})
         EXPECT_FALSE(body_decoder::of(other, {})) << other;
 }
 TEST_F(body_coding, decodes_each) {

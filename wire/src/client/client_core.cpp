@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "reply_access.hpp"
+
 namespace wire::http::detail {
 
 client_core::client_core(event_loop& loop, client_options options, bool blocking)
@@ -158,7 +160,7 @@ bool client_core::pipeline(client_origin& o, std::unique_ptr<client_job>& job) {
 void client_core::settle(std::unique_ptr<client_job> job, result<reply> got) {
     if (!job->done) return;  // it was cancelled
     switch (policy_.judge(*job, got, loop_->now())) {
-    case client_policy::verdict::deliver: job->done(std::move(got)); break;
+    case client_policy::verdict::deliver: deliver(std::move(job), std::move(got)); break;
     case client_policy::verdict::send:
         job->resent = false;
         submit(std::move(job));
@@ -172,6 +174,22 @@ void client_core::settle(std::unique_ptr<client_job> job, result<reply> got) {
         park(std::move(job));
     }
     }
+}
+
+// An answer in pieces that the policy might have acted on, and has not, is here as a whole.
+void client_core::deliver(std::unique_ptr<client_job> job, result<reply> got) {
+    if (got && job->streamed != nullptr && job->streamed->in_pieces && !job->streamed->committed) {
+        buffer body = std::move(reply_access::body(*got));
+        client_job* const raw = park(std::move(job));
+        client_transfer& t = *raw->streamed;
+        t.committed = true;
+        if (t.head) t.head(*got);
+        if (!parked_.contains(raw)) return;  // cancelled
+        if (t.data && !body.empty()) t.data(body.view());
+        if (!parked_.contains(raw)) return;
+        job = unpark(raw);
+    }
+    job->done(std::move(got));
 }
 
 void client_core::deliver_later(std::unique_ptr<client_job> job, error why) {
@@ -258,6 +276,7 @@ void client_core::out_of_time(void* late) {
 }
 
 void client_core::cancel(request_id id) {
+    if (id == 0) return;  // no request's, but that of answers that nobody waits for
     auto job = withdraw([id](const client_job& j) { return j.id == id; });
     if (job != nullptr) deliver_later(std::move(job), errc::cancelled);
 }

@@ -7,6 +7,7 @@
 //     client_connection        first in line, or pipelined     answered() / became_idle() / ended()
 //     client_origin::waiting   no connection is free for it    a place becomes free: freed()
 //     parked_                  pausing before a retry          its timer: send_again()
+//     parked_                  its answer is given in pieces   deliver()
 //     undelivered_             its error is known              the posted call of deliver_later()
 //
 //     send() -> begin() -> submit() -> an idle connection, a new one, pipeline(), or `waiting`
@@ -98,6 +99,7 @@ private:
     bool pipeline(client_origin& o, std::unique_ptr<client_job>& job);
     // What has come of a request: the caller's, unless the policy sends another.
     void settle(std::unique_ptr<client_job> job, result<reply> got);
+    void deliver(std::unique_ptr<client_job> job, result<reply> got);
     void deliver_later(std::unique_ptr<client_job> job, error why);
     client_job* park(std::unique_ptr<client_job> job);
     std::unique_ptr<client_job> unpark(client_job* raw);

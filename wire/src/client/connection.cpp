@@ -152,6 +152,7 @@ errc client_connection::write_request(const client_job& job) {
 void client_connection::begin_response() {
     parser_.expect(job_->request.method);
     in_pieces_ = paused_ = heard_ = complete_ = false;
+    left_before_ = 0;
     reply_ = {};
     access::set_opening(reply_, times_, used_before_);
 }
@@ -181,6 +182,7 @@ void client_connection::send_request() {
         if (!expects) owner_->loop().arm(t->wake, owner_->loop().now());
     } else {
         out().append(r.body);
+        left_before_ = out().size();
         await_response();
     }
     if (owner_->eager()) {
@@ -213,9 +215,13 @@ void client_connection::pump() {
             if (phase_ == phase::sending) owner_->loop().disarm(timer_);
         } else if (*state == source_state::end) {
             t.sending = upload::done;
-            if (phase_ == phase::sending) await_response();
-        } else if (phase_ == phase::sending) {
-            enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+            if (phase_ == phase::sending) {
+                await_response();
+            } else {
+                go_on_waiting();
+            }
+        } else {
+            go_on_waiting();
         }
         flush();
         if (t.sending != upload::pulling) return;
@@ -234,22 +240,32 @@ void client_connection::stop_awaiting_continue() {
 
 void client_connection::on_drained() {
     if (job_ != nullptr && job_->streamed != nullptr &&
-        job_->streamed->sending == client_transfer::upload::pulling)
+        job_->streamed->sending == client_transfer::upload::pulling) {
         pump();
+    } else if (phase_ == phase::waiting && behind() == 0) {
+        await_response();  // only now is all sent
+    }
 }
 
 void client_connection::resume_body() {
     client_transfer* const t = job_->streamed.get();
     if (t == nullptr || t->sending != client_transfer::upload::idle) return;
     t->sending = client_transfer::upload::pulling;
-    if (phase_ == phase::sending)
-        enter(phase::sending, job_->timeouts(owner_->options()).body_timeout);
+    go_on_waiting();
     owner_->loop().arm(t->wake, owner_->loop().now());
 }
 
+// The server has taken something of the body, or is given more: its time begins anew, also when the
+// head of its response has come already.
+void client_connection::go_on_waiting() {
+    if (phase_ == phase::sending || (phase_ == phase::body && !paused_))
+        enter(phase_, job_->timeouts(owner_->options()).body_timeout);
+}
+
 void client_connection::pause() {
-    if (!in_pieces_ || paused_) return;
-    paused_ = job_->streamed->paused = true;
+    if (!in_pieces_) return;
+    job_->streamed->paused = true;
+    if (std::exchange(paused_, true)) return;  // perhaps resume() has not been acted on yet
     pause_reading();
     owner_->loop().disarm(timer_);
 }
@@ -279,10 +295,10 @@ std::span<char> client_connection::receive_space(std::span<char> scratch) {
     const auto left = static_cast<std::size_t>(answer().content_length) - body().size();
     if (left < scratch.size() / 4) return scratch;
     // The length is only what the server claims: storage grows with the bytes, one step ahead of
-    // them.
+    // them. One byte more than is missing shows whether anything follows the response.
     constexpr std::size_t step = 1 << 20;
-    auto space = body().prepare(std::min(left, step));
-    return space.first(std::min(left, space.size()));
+    auto space = body().prepare(std::min(left + 1, step));
+    return space.first(std::min(left + 1, space.size()));
 }
 
 void client_connection::on_data(std::span<char> bytes) {
@@ -292,6 +308,8 @@ void client_connection::on_data(std::span<char> bytes) {
         return;
     }
     heard_ = true;
+    // The scratch, or one of io_uring's buffers.
+    filled_ = bytes.size() == owner_->loop().scratch().size() || bytes.size() % 4096 == 0;
     take(bytes);
 }
 
@@ -408,9 +426,9 @@ void client_connection::take_head(std::string_view raw) {
     const detail::rebase move(raw, kept.data());
     move(answer().reason);
     move(answer().headers);
-    if (answer().framing == framing::length && !unlimited_) {
-        body().prepare(std::min<std::uint64_t>(answer().content_length, 64 * 1024));
-    }
+    const std::uint64_t length = answer().content_length;
+    if (answer().framing == framing::length && length > 0 && !unlimited_)
+        body().prepare(std::min<std::uint64_t>(length, 64 * 1024) + 1);
 }
 
 // Gives a piece to the caller. False when the connection was closed or paused by that.
@@ -432,6 +450,9 @@ void client_connection::finish_response(bool more_follows) {
     const bool others = behind() > 0;
     bool keep =
         answer().keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
+    // What follows may not have been received yet, or be the server's word that it is the end.
+    const bool ended = filter() != nullptr && filter()->has_ended();
+    if (keep && !others && (ended || (filled_ && !quiet()))) keep = false;
     if (job->streamed != nullptr) {
         job->streamed->on = nullptr;
         // The server would take the rest of an unfinished body for the next request.
@@ -546,9 +567,18 @@ void client_connection::on_timer() {
         }
         break;
     case phase::waiting:
+        // A large body is still on its way. The time for the answer begins when all has gone.
+        if (const std::size_t left = unsent(); left > 0 && left < left_before_) {
+            left_before_ = left;
+            await_response();
+            break;
+        }
         fail({errc::timed_out, about(*job_) + "response: no head within the time limit"});
         break;
     case phase::body:
+        // The server may be waiting for the rest of a body that its source does not have yet.
+        if (job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::idle)
+            break;
         fail({errc::timed_out, about(*job_) + "response body: it stopped coming"});
         break;
     case phase::idle: fail(errc::timed_out); break;

@@ -177,6 +177,7 @@ private:
     void await_response();
     void pump();
     void stop_awaiting_continue();
+    void go_on_waiting();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     step next_step(std::span<char> bytes);
@@ -201,6 +202,7 @@ private:
         behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
     time_point idle_since_{};
+    std::size_t left_before_ = 0;  // unsent bytes when timer_ was armed, in `waiting`
     phase phase_ = phase::opening;
     bool used_before_ = false;
     bool heard_ = false;  // something of the response has come
@@ -211,6 +213,7 @@ private:
     bool handing_out_ = false;  // answers that came together
     bool unlimited_ = false;    // the parser has the bounds for pieces
     bool paused_ = false;
+    bool filled_ = false;  // the last bytes filled what they were received into: more may be there
     errc refused_ = errc::none;  // why the request cannot be sent
 };
 

@@ -162,7 +162,6 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
     }
     // A cookies.txt could not tell it from a domain.
     if (c.domain.front() == '.') return refuse("its host begins with a dot");
-    if (is_address(c.domain)) c.host_only = true;
     if (c.path.empty()) c.path = default_path(from);
     if (c.secure && !from.secure()) return refuse("Secure, but received without TLS");
     if (c.same_site == same_site::none && !c.secure) return refuse("SameSite=None without Secure");
@@ -172,6 +171,7 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
         !(c.secure && c.host_only && read->has_root_path)) {
         return refuse("__Host- without Secure and Path=/, or with a Domain");
     }
+    if (is_address(c.domain)) c.host_only = true;
     if (!from.secure() && would_hide_secure(c)) return refuse("it would hide a Secure one");
     return keep(std::move(c), now);
 }

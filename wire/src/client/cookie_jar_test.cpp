@@ -147,6 +147,8 @@ TEST(cookie_jar, secure_ones) {
     EXPECT_FALSE(kept(tls, "__Host-a=1; Path=/"));
     EXPECT_FALSE(kept(tls, "__Host-a=1; Secure; Path=/x"));
     EXPECT_FALSE(kept(tls, "__HOST-a=1; Secure; Path=/; Domain=x.org"));
+    EXPECT_FALSE(kept("https://127.0.0.1/", "__Host-a=1; Secure; Path=/; Domain=127.0.0.1"));
+    EXPECT_TRUE(kept("https://127.0.0.1/", "__Host-a=1; Secure; Path=/"));
     cookie_jar jar;
     ASSERT_TRUE(jar.store(at("https://x.org/"), "a=1; Secure; Path=/in", now));
     EXPECT_FALSE(jar.store(at("http://x.org/"), "a=2; Path=/in/side", now));

@@ -78,11 +78,11 @@ public:
         if (::stat(part_.c_str(), &named) != 0 || named.st_dev != about.st_dev ||
             named.st_ino != about.st_ino)
             return {errc::system_error, part_ + ": another download has just completed it"};
-        const std::string etag = noted_etag();
-        if (about.st_size <= 0 || etag.empty()) return {};
+        etag_ = noted_etag();
+        if (about.st_size <= 0 || etag_.empty()) return {};
         asked_from_ = static_cast<std::uint64_t>(about.st_size);
         r.headers.emplace_back("Range", "bytes=" + std::to_string(asked_from_) + "-");
-        r.headers.emplace_back("If-Range", etag);
+        r.headers.emplace_back("If-Range", etag_);
         return {};
     }
 
@@ -159,6 +159,12 @@ private:
         const auto range = detail::parse_content_range(head.header("content-range").value_or(""));
         if (asked_from_ == 0 || !range || range->first != asked_from_ || head.decoded())
             return fail({errc::bad_header_value, "206 with another part than was asked for"});
+        // Some servers do not know If-Range (RFC 9110 section 15.3.7.3).
+        if (head.header("etag").value_or(etag_) != etag_) {
+            forget();
+            return fail(
+                {errc::bad_header_value, "206 with a part of another file: it has changed"});
+        }
         writing_ = true;
         have_ = asked_from_;
         whole_ = range->whole ? *range->whole : range->last + 1;
@@ -174,6 +180,7 @@ private:
     std::string part_;
     download_options options_;
     unique_fd file_;
+    std::string etag_;  // of what was kept
     std::uint64_t asked_from_ = 0;
     std::uint64_t have_ = 0;
     std::optional<std::uint64_t> whole_;

@@ -173,6 +173,29 @@ TEST_F(downloads, believe_only_the_part_that_was_asked_for) {
     EXPECT_EQ(asked.find("Range"), std::string::npos);
     EXPECT_EQ(read(path), "new");
 }
+// Some servers do not know If-Range: two files must not become one.
+TEST_F(downloads, do_not_go_on_with_another_file) {
+    for (const std::string other : {"\"b\"", "W/\"a\""}) {
+        EXPECT_EQ(
+            answered("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 9\r\n\r\n12345", resumed),
+            to_string(errc::closed_early));
+        EXPECT_EQ(answered("HTTP/1.1 206 OK\r\nETag: " + other +
+                               "\r\nContent-Range: bytes 5-8/9\r\nContent-Length: 4\r\n\r\nWXYZ",
+                           resumed),
+                  to_string(errc::bad_header_value));
+        EXPECT_EQ(read(path), "<none>");
+        // The next begins anew.
+        EXPECT_EQ(answered("HTTP/1.1 500 No\r\nContent-Length: 0\r\n\r\n", resumed), "500");
+        EXPECT_EQ(asked.find("Range"), std::string::npos);
+    }
+    EXPECT_EQ(answered("HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 9\r\n\r\n12345", resumed),
+              to_string(errc::closed_early));
+    EXPECT_EQ(answered("HTTP/1.1 206 OK\r\nETag: \"a\"\r\nContent-Range: bytes 5-8/9\r\n"
+                       "Content-Length: 4\r\n\r\n6789",
+                       resumed),
+              "206");
+    EXPECT_EQ(read(path), "123456789");
+}
 TEST_F(downloads, say_what_cannot_be_written) {
     std::optional<result<reply>> got;
     const auto to = [&](const std::string& where, download_options how = {}) {

@@ -280,6 +280,25 @@ TEST_F(pipelining, cancelling_harms_no_other) {
         made.reset();
     }
 }
+// As download() returns for a request that was not sent.
+TEST_F(pipelining, cancelling_nothing_cancels_nothing) {
+    raw_server r([](raw_server& s) {
+        auto v = s.accept();
+        answer_path(v);
+        const std::string a = path_of(v.request());
+        v.send(answer(a) + answer(path_of(v.request())));
+        serve_on(v);
+    });
+    use(r);
+    begin();
+    const auto id = get("a");
+    get("b");
+    c().cancel(id);
+    for (int i = 0; i < 2; ++i) c().cancel(0);
+    run(2);
+    EXPECT_EQ(all(), "a: cancelled|b=/b|");
+    made.reset();
+}
 TEST_F(pipelining, the_total_time_of_one_is_over_for_one) {
     raw_server r([&](raw_server& s) {
         auto v = s.accept();

@@ -201,6 +201,7 @@ bool client_policy::may_act_on(const client_job& job, const reply& head) const {
     if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
         return true;
     return o.max_retries > 0 && job.plan != nullptr && job.plan->retries < o.max_retries &&
+           may_repeat(job.request) &&
            std::find(o.statuses.begin(), o.statuses.end(), head.status()) != o.statuses.end();
 }
 

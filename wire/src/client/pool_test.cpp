@@ -341,6 +341,55 @@ TEST_F(hostile, responses_that_came_while_nobody_looked) {
         std::this_thread::sleep_for(20ms);  // for the kernel, between its two ends
     }
 }
+// The same for the next request that is sent at once, when more than the response has come but not
+// been received: its body came into storage of its own, or it filled the loop's scratch.
+TEST_F(hostile, responses_that_wait_behind_another) {
+    options.response_timeout = options.body_timeout = options.total_timeout = 10s;
+    options.limits.max_body_bytes = 1 << 20;
+    const std::string evil = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil";
+    constexpr std::size_t scratch = 8192;
+    loop_options small;
+    small.receive_bytes = scratch;
+    loop = *event_loop::create(small);
+    const std::string head = "HTTP/1.1 200 OK\r\nContent-Length: 8000 \r\nX: ";
+    const std::string large =
+        "HTTP/1.1 200 OK\r\nContent-Length: 300000\r\n\r\n" + std::string(300'000, 'x');
+    const std::string filling = head + std::string(scratch - 8000 - 4 - head.size(), 'x') +
+                                "\r\n\r\n" + std::string(8000, 'x');
+    ASSERT_EQ(filling.size(), scratch);
+    enum class way : std::uint8_t { large_body, full_scratch, blocking };
+    for (const way how : {way::large_body, way::full_scratch, way::blocking}) {
+        std::atomic<bool> sent{false};
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            EXPECT_FALSE(v.request().empty());
+            v.send((how == way::full_scratch ? filling : large) + evil);
+            sent = true;
+            EXPECT_TRUE(v.is_left());
+            auto w = r.accept();
+            EXPECT_FALSE(w.request().empty());
+            w.send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood");
+            w.request();
+        });
+        if (how == way::blocking) {
+            auto c = *client::create(options);
+            EXPECT_TRUE(c.get(raw.url()));
+            const auto got = c.get(raw.url());
+            EXPECT_TRUE(got && got->body() == "good");
+            continue;
+        }
+        async_client c(*loop, options);
+        std::optional<result<reply>> got;
+        c.get(raw.url(), [&](result<reply> r) {
+            EXPECT_TRUE(r) << r.error().message;
+            c.get(raw.url(), [&](result<reply> then) { got.emplace(std::move(then)); });
+        });
+        while (c.connections_opened() == 0) loop->run_once();
+        while (how == way::full_scratch && !sent) std::this_thread::sleep_for(1ms);
+        while (!got) loop->run_once();
+        EXPECT_TRUE(*got && (*got)->body() == "good");
+    }
+}
 TEST_F(hostile, time_limits_hold_on_a_kept_connection_too) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

@@ -6,6 +6,7 @@
 #include "wire/proto/base64.hpp"
 #include "wire/proto/http_types.hpp"
 #include "wire/proto/http_writer.hpp"
+#include "wire/proto/ip_endpoint.hpp"
 
 namespace wire::detail {
 
@@ -76,6 +77,13 @@ result<proxy_server> parse_proxy(std::string_view text) {
     return out;
 }
 
+// Addresses have several spellings (RFC 4291 section 2.2).
+static bool is_same_host(std::string_view host, std::string_view name) noexcept {
+    if (http::equals_ignoring_case(host, name)) return true;
+    const auto address = parse_ipv6(host);
+    return address && address == parse_ipv6(name);
+}
+
 bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
     for (std::string_view entry : no_proxy) {
         if (entry == "*") return true;
@@ -94,7 +102,7 @@ bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
         if (only_under) name.remove_prefix(1);
         if (name.empty()) continue;
         const std::string_view host = to.host;
-        if (!only_under && http::equals_ignoring_case(host, name)) return true;
+        if (!only_under && is_same_host(host, name)) return true;
         if (host.size() > name.size() && host[host.size() - name.size() - 1] == '.' &&
             http::equals_ignoring_case(host.substr(host.size() - name.size()), name)) {
             return true;

@@ -80,6 +80,10 @@ TEST(proxy, some_hosts_go_direct) {
     EXPECT_TRUE(direct("::1", "http://[::1]:5/"));
     EXPECT_TRUE(direct("[::1]:5", "http://[::1]:5/"));
     EXPECT_FALSE(direct("[::1]:5", "http://[::1]/"));
+    EXPECT_TRUE(direct("[2001:DB8::1]", "http://[2001:db8:0:0::1]/"));
+    EXPECT_TRUE(direct("0:0:0:0:0:0:0:1", "http://[::1]/"));
+    EXPECT_FALSE(direct("2001:db8::2", "http://[2001:db8::1]/"));
+    EXPECT_FALSE(direct("not.an.address", "http://other/"));
     for (const char* nothing : {"", ".", ":80", "[]"})
         EXPECT_FALSE(direct(nothing, "http://a/")) << nothing;
 }

@@ -73,11 +73,6 @@ struct stream_state : iteration_hook {
     void on_end(result<reply> r) {
         over = true;
         if (abandoned) return;
-        if (r && !has_head) {  // the client might have acted on it, and has not
-            head = copy_of_head(*r);
-            has_head = true;
-            kept.append(r->body());
-        }
         how.emplace(std::move(r));
         wake();
     }

@@ -385,6 +385,95 @@ TEST_F(streaming, a_pause_at_the_last_byte_and_at_the_end_of_the_connection) {
         EXPECT_TRUE(*got);
     }
 }
+TEST_F(streaming, a_pause_right_after_going_on_holds) {
+    std::atomic<bool> go{false};
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+        while (!go) std::this_thread::sleep_for(1ms);
+        v.send("def");
+        v.request();
+    });
+    client_request r;
+    r.url = raw.url();
+    auto to = pieces();
+    request_id id = 0;
+    to.data = [&](std::string_view piece) {
+        body += piece;
+        c().pause(id);
+    };
+    id = c().send(std::move(r), std::move(to));
+    ASSERT_TRUE(run_until([&] { return !body.empty(); }));
+    c().resume(id);
+    c().pause(id);
+    go = true;
+    run_for(50ms);
+    EXPECT_EQ(body, "abc");
+    c().resume(id);
+    ASSERT_TRUE(run_until([&] { return body == "abcdef"; }));
+    c().resume(id);
+    run();
+    EXPECT_TRUE(*got);
+    made.reset();
+}
+// The server begins its response at once, and needs the whole body for the rest of it.
+TEST_F(streaming, a_response_may_wait_for_the_rest_of_a_slow_body) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n");
+        std::string rest;
+        for (char c; !rest.ends_with("\r\n0\r\n\r\n") && ::recv(v.fd(), &c, 1, 0) == 1;) rest += c;
+        v.send("ok");
+        v.request();
+    });
+    options.body_timeout = 100ms;
+    int left = 4;
+    body_source slow;
+    slow.pull = [&](buffer& out, std::size_t) -> result<source_state> {
+        out.append("abc");
+        return --left == 0 ? source_state::end : source_state::later;
+    };
+    const auto id = c().send(upload(raw.url(), std::move(slow)), pieces());
+    for (int i = 0; i < 3; ++i) {
+        run_for(i == 0 ? 150ms : 60ms);  // longer than body_timeout, and altogether
+        ASSERT_FALSE(got) << got->error().message;
+        c().resume_body(id);
+    }
+    run();
+    ASSERT_TRUE(*got) << got->error().message;
+    EXPECT_EQ(body, "ok");
+    made.reset();
+}
+TEST_F(streaming, the_time_for_an_answer_begins_when_a_kept_body_is_sent) {
+    constexpr std::size_t size = 32 << 20;
+    for (const bool takes_it : {true, false}) {
+        std::atomic<bool> over{false};
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            std::string bytes(256 << 10, ' ');
+            std::size_t have = 0;
+            for (auto at = clock::now(); takes_it && have < size; at += 4ms) {
+                std::this_thread::sleep_until(at);  // 128 pieces: about half a second
+                const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), MSG_WAITALL);
+                if (n <= 0) return;
+                have += static_cast<std::size_t>(n);
+            }
+            if (takes_it) v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+            while (!over) std::this_thread::sleep_for(1ms);
+        });
+        client_request r = make_request(method::put, raw.url(), std::string(size, 'u'));
+        r.timeouts.emplace();
+        r.timeouts->response_timeout = 150ms;
+        c().send(std::move(r), pieces());
+        run();
+        over = true;
+        EXPECT_EQ(got->code(), takes_it ? errc::none : errc::timed_out);
+        made.reset();
+    }
+}
 TEST_F(streaming, cancelling_closes_the_connection) {
     raw_server raw([](raw_server& r) {
         for (int i = 0; i < 2; ++i) {
@@ -472,6 +561,52 @@ TEST_F(streaming, redirects_are_followed_before_pieces_are_given) {
     EXPECT_EQ(body, "there");
     EXPECT_EQ(heads, 1);
     EXPECT_EQ((*got)->status(), 200);
+}
+// Retries might have been about these, and are not: they come as others do.
+TEST_F(streaming, failures_that_are_not_retried_come_in_pieces_too) {
+    raw_server raw([](raw_server& r) {
+        for (int i = 0; i < 2; ++i) {
+            auto v = r.accept();
+            while (!v.request().empty())
+                v.send("HTTP/1.1 503 No\r\nRetry-After: 9999\r\nContent-Length: 4\r\n\r\nbusy");
+        }
+    });
+    options.retry.max_retries = 3;
+    for (const method m : {method::post, method::get}) {
+        heads = 0;
+        c().send(make_request(m, raw.url()), pieces());
+        run();
+        ASSERT_TRUE(*got) << got->error().message;
+        EXPECT_EQ((*got)->status(), 503);
+        EXPECT_EQ((*got)->body(), "");
+        EXPECT_EQ(heads, 1);
+        EXPECT_EQ(body, "busy");
+    }
+    for (const bool at_head : {true, false}) {  // and may be cancelled
+        auto to = pieces();
+        request_id id = 0;
+        to.head = [&](const reply&) {
+            if (at_head) c().cancel(id);
+        };
+        to.data = [&](std::string_view piece) {
+            body += piece;
+            c().cancel(id);
+        };
+        id = c().send(make_request(method::get, raw.url()), std::move(to));
+        run();
+        EXPECT_EQ(got->code(), errc::cancelled);
+        EXPECT_EQ(body, at_head ? "" : "busy");
+    }
+    made.reset();
+    auto blocking = *client::create(options);
+    std::string all;
+    const auto end = blocking.send(make_request(method::get, raw.url()), [&](std::string_view p) {
+        all += p;
+        return true;
+    });
+    ASSERT_TRUE(end) << end.error().message;
+    EXPECT_EQ(all, "busy");
+    EXPECT_EQ(end->body(), "");
 }
 TEST_F(streaming, what_was_given_away_is_not_asked_for_again) {
     raw_server raw([](raw_server& r) {

@@ -205,7 +205,10 @@ bool stream_core::send_lasting(std::string_view bytes) noexcept {
 
 std::size_t stream_core::under_way() const noexcept { return engine().under_way(*this); }
 
-bool stream_core::quiet() const noexcept { return engine().quiet(*this); }
+bool stream_core::quiet() const noexcept {
+    if (filter_ != nullptr && (filter_->more_ || filter_->has_ended())) return false;
+    return engine().quiet(*this);
+}
 
 void stream_core::pause_reading() noexcept {
     reading_ = false;

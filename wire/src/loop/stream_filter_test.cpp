@@ -281,6 +281,17 @@ TEST_F(filtered_streams, more_than_the_socket_takes_waits_and_drains) {
     run_until([&] { return client.log == "connected open drained "; });
     EXPECT_TRUE(server.received == large);
 }
+TEST_F(filtered_streams, are_not_quiet_with_the_end_behind_bytes) {
+    connect_to_raw_server();
+    server.write("yo!");
+    run_until([&] { return client.is_open(); });
+    EXPECT_TRUE(client.quiet());
+    bool quiet = true;
+    client.on_bytes = [&] { quiet = client.quiet(); };
+    server.write(veiled("last") + std::string(1, end_mark));
+    run_until([&] { return client.received == "last"; });
+    EXPECT_FALSE(quiet);
+}
 TEST_F(filtered_streams, a_pause_in_the_middle_holds_the_rest) {
     connect();
     std::string large;

@@ -77,6 +77,12 @@ bool decodes_any_coding() noexcept {
 
 std::optional<body_decoder> body_decoder::of(std::string_view content_encoding, const limits& l,
                                              int max_window_bits) noexcept {
+    // Empty elements of the list count for nothing: RFC 9110 section 5.6.1.
+    const auto drop_empty = [](std::string_view s) {
+        const auto from = std::min(s.find_first_not_of(", \t"), s.size());
+        return s.substr(from, s.find_last_not_of(", \t") + 1 - from);
+    };
+    content_encoding = drop_empty(content_encoding);
     if (equals_ignoring_case(content_encoding, "x-gzip")) content_encoding = "gzip";
     for (const known_coding& k : known) {
         if (equals_ignoring_case(content_encoding, k.name) && k.available())

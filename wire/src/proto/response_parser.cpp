@@ -50,9 +50,18 @@ errc interpret(const limits& l, method request, response_head& head) noexcept {
     // Where a response can have no body its length fields mean nothing.
     if (status < 200 || status == 204 || (request == method::connect && status < 300))
         return errc::none;
-    if (const errc e = lengths.check(head.minor_version); e != errc::none) return e;
+    const errc e = lengths.check(head.minor_version);
+    if (request == method::head || status == 304) {
+        // They tell of another response: faulty ones say only that the server is not to be trusted.
+        if (e == errc::none) {
+            head.content_length = lengths.length();
+        } else {
+            head.keep_alive = false;
+        }
+        return errc::none;
+    }
+    if (e != errc::none) return e;
     head.content_length = lengths.length();
-    if (request == method::head || status == 304) return errc::none;
     if (lengths.chunked()) {
         head.framing = framing::chunked;
     } else if (lengths.has_length()) {

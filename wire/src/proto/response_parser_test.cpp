@@ -92,6 +92,25 @@ TEST(response_parser, responses_without_body) {
     EXPECT_EQ(parse("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", method::head),
               "head 200 'OK' 1.1 [Transfer-Encoding=chunked]; end");
 }
+// RFC 9112 section 6.3: they end with the head whatever the fields say.
+TEST(response_parser, faulty_lengths_where_no_body_is_end_the_connection) {
+    for (const std::string fields :
+         {"[Content-Length=5] [Transfer-Encoding=chunked]", "[Transfer-Encoding=gzip, chunked]",
+          "[Transfer-Encoding=identity]", "[Content-Length=-1]",
+          "[Content-Length=1] [Content-Length=2]"}) {
+        std::string head;
+        for (const char c : fields + " ")
+            head += c == '[' ? "" : c == '=' ? ": " : std::string(1, c);
+        for (std::size_t at; (at = head.find("] ")) != std::string::npos;)
+            head.replace(at, 2, "\r\n");
+        EXPECT_EQ(parse("HTTP/1.1 200 OK\r\n" + head + "\r\n", method::head),
+                  "head 200 'OK' 1.1 " + fields + " close; end");
+        EXPECT_EQ(parse("HTTP/1.1 304 Not Modified\r\n" + head + "\r\n"),
+                  "head 304 'Not Modified' 1.1 " + fields + " close; end");
+    }
+    EXPECT_EQ(parse("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", method::head),
+              "head 200 'OK' 1.0 [Transfer-Encoding=chunked] close; end");
+}
 TEST(response_parser, interim_responses) {
     EXPECT_EQ(parse("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: "
                     "x\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nx"),

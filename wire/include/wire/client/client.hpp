@@ -118,7 +118,7 @@ struct client_options : open_options, client_timeouts {
     // Redirects followed for one request (RFC 9110 section 15.4); one more ends with
     // errc::too_many_redirects. 0: none is followed, and the caller gets the 3xx response.
     //
-    // As in Go's net/http, POST becomes GET after 301 and 302, and every method but HEAD becomes
+    // As in browsers, POST becomes GET after 301 and 302, and every method but HEAD becomes
     // GET after 303; 307 and 308 keep method and body. Authorization, Cookie, Proxy-Authorization
     // and Host fields that the caller gave do not go to another origin (scheme, host or port), nor
     // do `credential_fields`. All other fields do, and so do a kept body and the URL's query, where

@@ -33,10 +33,12 @@ struct reply_access;
 // Bounds on the phases of a request, each for itself, after those of opening a connection. When one
 // passes the request ends with errc::timed_out, and the message names the phase.
 struct client_timeouts : open_timeouts {
-    // From the moment the request is sent, or the response before it on the same connection has
-    // ended, to the end of the response's head.
+    // From the moment all of the request has been sent, or the response before it on the same
+    // connection has ended, to the end of the response's head. A large `body` may take longer to
+    // leave, as long as the server takes some of it in each such time.
     std::chrono::milliseconds response_timeout{30'000};
-    // Between two pieces of the response's body, and of a request's body from a source.
+    // Between two pieces of the response's body, and of a request's body from a source; while both
+    // are under way, between two of either.
     std::chrono::milliseconds body_timeout{30'000};
     // How long to wait for "100 Continue"; the body is then sent without it (RFC 9110
     // section 10.1.1).
