@@ -66,6 +66,8 @@ uring_engine::uring_engine(event_loop& loop, std::size_t most, std::unique_ptr<u
         options.max_streams == 0 ? most : std::min(most, options.max_streams));
     settings.buffers = static_cast<unsigned>(
         std::bit_ceil(std::clamp<std::size_t>(options.receive_buffers, 16, 16'384)));
+    settings.entries = static_cast<unsigned>(
+        std::bit_ceil(std::clamp<std::size_t>(options.operations_per_call, 8, 4096)));
     // Room for what some iterations can bring: more waits in the kernel, but costs a call.
     settings.completions = std::min(settings.completions, 16 * settings.buffers);
     auto ring = uring::create(settings);

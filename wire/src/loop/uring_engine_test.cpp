@@ -104,6 +104,31 @@ TEST_F(uring_streams, bytes_keep_their_order_when_the_ring_is_full) {
     }
 }
 
+TEST_F(uring_streams, bytes_leave_when_operations_per_call_are_gathered) {
+    for (const auto& [most, gone] : {std::pair<std::size_t, ssize_t>{8, 1}, {256, -1}}) {
+        make({.engine = loop_engine::io_uring, .max_streams = 300, .operations_per_call = most});
+        std::vector<probe> streams(9);
+        std::vector<unique_fd> peers;
+        for (auto& s : streams) peers.push_back(connect(s));
+        char byte = 0;
+        ssize_t got = 0;
+        loop->post([&] {
+            for (auto& s : streams) {
+                s.write("x");
+                s.flush();
+            }
+            got = ::recv(peers[0].get(), &byte, 1, MSG_DONTWAIT);
+        });
+        loop->run_once(100ms);
+        EXPECT_EQ(got, gone) << most;
+        for (const auto& peer : peers) {
+            if (peer.get() == peers[0].get() && gone == 1) continue;
+            EXPECT_EQ(::recv(peer.get(), &byte, 1, 0), 1);
+        }
+        streams.clear();
+    }
+}
+
 TEST_F(uring_streams, one_with_bytes_that_wait_is_not_quiet) {
     probe streams[3];
     unique_fd peers[3];

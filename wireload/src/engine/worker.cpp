@@ -30,6 +30,8 @@ wire::loop_options loop_options_for(const plan& p, std::uint32_t connections) {
     options.max_streams = std::size_t{connections} + connections / 8 + 16;
     // Half a MiB; of replies below 4 KiB it holds as many as an iteration has.
     options.receive_buffers = 128;
+    // A latency contains the sending of the requests before it in the same call, 1 to 2 us each.
+    options.operations_per_call = 32;
     // Many threads share few CPUs then, and memory matters.
     if (p.asked.threads > 2 * p.cpus) {
         options.receive_buffers = 64;

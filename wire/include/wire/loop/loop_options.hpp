@@ -28,6 +28,11 @@ struct loop_options {
     // from 16 to 16,384. One iteration serves no more events than that.
     std::size_t receive_buffers = 256;
 
+    // io_uring: how many operations, such as sends, one call gives to the kernel at most; rounded
+    // up to a power of two from 8 to 4,096. An iteration's sends leave one after the other when
+    // that many are gathered, or when it ends. Few leave sooner, many cost less.
+    std::size_t operations_per_call = 256;
+
     // Events that one iteration takes at most; at least 16. Enough to write in large batches, few
     // enough for what they hold to stay in the cache.
     std::size_t events_per_wait = 1024;
