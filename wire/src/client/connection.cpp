@@ -131,7 +131,11 @@ errc client_connection::write_request(const client_job& job) {
     if (!owner_->options().user_agent.empty() && !has_user_agent)
         head.field("User-Agent", owner_->options().user_agent);
     for (const auto& [name, value] : r.headers) {
-        if (!is_own_field(name)) head.field(name, value);
+        // RFC 9110 section 11.7.2: for the next proxy, not for whom its tunnel leads to.
+        const bool of_proxy =
+            origin_->to.tunnelled && equals_ignoring_case(name, "proxy-authorization");
+        if (is_own_field(name) || of_proxy) continue;
+        head.field(name, value);
     }
     if (has_te) head.field("Connection", "TE");  // RFC 9110 section 10.1.4
     if (job.plan != nullptr) head.raw(job.plan->fields);

@@ -82,6 +82,7 @@ public:
         }
         auto to = wire::detail::route_to(url_, options_);
         if (!to) return fail(to.error());
+        tunnelled_ = to->tunnelled;
         opener_ = std::make_unique<wire::detail::opener>(*this, *owner_, options_, options_,
                                                          options_.limits, *std::move(to));
         opener_->start([this](result<open_times> how) { opened(std::move(how)); });
@@ -114,7 +115,7 @@ private:
         for (const auto& [name, value] : options_.headers) {
             if (http::equals_ignoring_case(name, "host")) {
                 host = value;
-            } else {
+            } else if (!tunnelled_ || !http::equals_ignoring_case(name, "proxy-authorization")) {
                 extra.push_back({name, value});
             }
         }
@@ -288,6 +289,7 @@ private:
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     bool lingering_ = false;
+    bool tunnelled_ = false;
     bool over_ = false;
 };
 

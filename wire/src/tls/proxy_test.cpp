@@ -37,10 +37,14 @@ struct tls_proxy : ::testing::Test {
             res.send(std::string(res.request().target()) + " of " +
                      std::string(*res.request().header("host")));
         });
+        r.get("/credentials", [](http::response res) {
+            res.send(std::string(res.request().header("proxy-authorization").value_or("none")));
+        });
         r.get("/large", [](http::response res) { res.send(std::string(5'000'000, 'l')); });
         r.post("/count",
                [](http::response res) { res.send(std::to_string(res.request().body().size())); });
-        r.websocket("/ws", [](ws::session& s, const http::request&) {
+        r.websocket("/ws", [](ws::session& s, const http::request& q) {
+            EXPECT_FALSE(q.header("proxy-authorization"));
             s.on_message([](ws::session& s, ws::message m) { s.send(m); });
         });
         return r;
@@ -111,6 +115,9 @@ TEST_F(tls_proxy, carries_https_inside) {
     }
     EXPECT_EQ(c.get(there("https", s, "/large"))->body().size(), 5'000'000U);
     EXPECT_EQ(c.post(there("https", s, "/count"), std::string(3'000'000, 'u'))->body(), "3000000");
+    auto request = http::make_request(http::method::get, there("https", s, "/credentials"));
+    request.headers.emplace_back("Proxy-Authorization", "Bearer own");
+    EXPECT_EQ(c.send(std::move(request))->body(), "none");
     EXPECT_EQ(c.connections_opened(), 1U);
 }
 TEST_F(tls_proxy, carries_ws_and_wss) {
@@ -119,6 +126,7 @@ TEST_F(tls_proxy, carries_ws_and_wss) {
         raw_server plain(tunnel_to(s.port()));
         tls_relay p(mine, plain.port());
         by(p);
+        dial.headers = {{"Proxy-Authorization", "Bearer own"}};
         auto c = ws::blocking_client::connect(there(tls ? "wss" : "ws", s, "/ws"), dial);
         ASSERT_TRUE(c) << c.error().message;
         for (const std::size_t n : {5UL, 500'000UL}) {

@@ -56,8 +56,9 @@ struct client_request {
     std::string url;
     // Names and values of further fields, sent in this order. Content-Length, Transfer-Encoding and
     // Connection are the library's own and ignored here; Host replaces the one made from the URL,
-    // User-Agent and Proxy-Authorization those of the client's options. A name that is no token, or
-    // a value with a control character, ends the request with an error before anything is sent.
+    // User-Agent and Proxy-Authorization those of the client's options. Through a proxy's tunnel
+    // (https, SOCKS) no Proxy-Authorization goes to the server. A name that is no token, or a value
+    // with a control character, ends the request with an error before anything is sent.
     std::vector<std::pair<std::string, std::string>> headers;
     // Sent with its Content-Length.
     std::string body;

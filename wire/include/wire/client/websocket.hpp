@@ -53,7 +53,8 @@ struct dial_options : open_options, open_timeouts {
     wire::limits limits;
     // Names and values of further fields of the handshake, such as Origin or what
     // http::basic_auth() gives. Host replaces the one made from the URL; Connection, Upgrade, those
-    // of a body and Sec-WebSocket-... end the dial with errc::bad_argument.
+    // of a body and Sec-WebSocket-... end the dial with errc::bad_argument. Through a proxy no
+    // Proxy-Authorization is sent to the server.
     std::vector<std::pair<std::string, std::string>> headers;
     // Those that match are sent, unless `headers` has a Cookie field, and those of the answer are
     // stored. May be shared with HTTP clients on the same thread.
