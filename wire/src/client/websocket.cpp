@@ -241,6 +241,8 @@ private:
             fail(why);
         }
     }
+    void before_send() override { last_write_ = owner_->loop->now(); }
+    time_point last_write() const noexcept override { return last_write_; }
     void on_drained() override {
         if (session_ == nullptr || lingering_) return;
         session_->drained();
@@ -287,6 +289,7 @@ private:
     buffer held_;
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
+    time_point last_write_;
     bool lingering_ = false;
     bool over_ = false;
 };

@@ -139,6 +139,16 @@ void session_core::append_control(opcode op, std::string_view payload) {
     connection->flush_later();
 }
 
+// A peer that takes no answers is owed the last one only (RFC 6455 section 5.5.3).
+void session_core::answer_ping(std::string_view payload) {
+    if (connection->unsent() > bounds->max_unsent_bytes && !flush() && congested) {
+        extra().owed_pong = payload;
+    } else {
+        if (more != nullptr) more->owed_pong.reset();
+        append_control(opcode::pong, payload);
+    }
+}
+
 void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     append_close(connection->out(), code, reason, next_mask());
     connection->flush_later();
@@ -173,8 +183,9 @@ bool session_core::queue(std::string_view data, opcode op) {
 
 bool session_core::flush() {
     if (!connection->flush()) return false;
-    congested = connection->unsent() > bounds->max_unsent_bytes;
-    return !congested;
+    if (connection->unsent() <= bounds->max_unsent_bytes) return true;
+    congested = true;  // until drained(): whoever was told so waits for that
+    return false;
 }
 
 void session_core::begin_close(std::uint16_t code, std::string_view reason) {
@@ -222,6 +233,8 @@ void session_core::drained() {
     if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
+    if (more != nullptr && more->owed_pong && state == phase::open)
+        append_control(opcode::pong, *std::exchange(more->owed_pong, std::nullopt));
     if (drain_call && state == phase::open) drain_call(*this);
 }
 
@@ -247,7 +260,7 @@ std::size_t session_core::take(std::span<char> bytes) {
             if (state == phase::open && message_call) message_call(*this, {s.op, s.data});
             break;
         case event::ping:
-            if (state == phase::open) append_control(opcode::pong, s.data);
+            if (state == phase::open) answer_ping(s.data);
             tell(&extras::ping_call, s.data);
             break;
         case event::pong: tell(&extras::pong_call, s.data); break;
@@ -328,6 +341,10 @@ void session_core::on_timer() {
         return;
     }
     if (held) quiet_since = on->now();
+    // A ping would wait behind what the socket has no room for, and a peer that takes that lives.
+    const bool full = connection->is_full();
+    if (std::exchange(was_full, full) || full)
+        quiet_since = std::max(quiet_since, owner->last_write());
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
             finish(close_code::abnormal, "no answer to ping");
