@@ -317,6 +317,75 @@ TEST(ws_blocking_client, a_large_message_may_take_longer_than_the_time_for_silen
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->data, "yes");
 }
+// Also where the server closes first.
+TEST(ws_blocking_client, what_was_sent_before_close_arrives) {
+    constexpr std::size_t size = 40'000'000 + max_frame_header_bytes;
+    constexpr std::size_t close_frame = 8;
+    for (const bool server_first : {false, true}) {
+        std::atomic<bool> done = false;
+        raw_server raw([&done, server_first](raw_server& r) {
+            auto v = r.accept();
+            accept_handshake(v);
+            std::string bytes(1'000'000, '\0');
+            std::size_t got = 0;
+            if (server_first) v.send(std::string("\x88\x02\x03\xE8", 4));
+            while (got < size + close_frame) {
+                const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+                if (n <= 0) break;
+                got += static_cast<std::size_t>(n);
+                std::this_thread::sleep_for(std::chrono::microseconds(n / 40));
+            }
+            EXPECT_EQ(got, size + close_frame);
+            done = true;
+            if (!server_first) v.send(std::string("\x88\x02\x03\xE8", 4));
+        });
+        auto loop = *event_loop::create();
+        dialer d(*loop);
+        dial_options options;
+        options.limits.close_timeout = 400ms;
+        std::string ending;
+        d.dial(raw.url("/", "ws"), options, [&](result<session*> opened) {
+            ASSERT_TRUE(opened);
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view reason) {
+                ending = std::to_string(code) + " " + std::string(reason);
+            });
+            (*opened)->send(std::string(size - max_frame_header_bytes, 'x'), opcode::binary);
+            if (!server_first) (*opened)->close();
+        });
+        for (const auto until = clock::now() + 10s;
+             (ending.empty() || !done) && clock::now() < until;)
+            loop->run_once(10ms);
+        EXPECT_EQ(ending, "1000 ");
+    }
+}
+TEST(ws_dialer, hears_its_server_however_much_it_sends) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::this_thread::sleep_for(100ms);  // until the socket is full
+        for (int i = 0; i < 100; ++i) v.send("\x81\x01x");
+        std::string bytes(1'000'000, '\0');
+        // More slowly than it is filled.
+        for (ssize_t n = 1; n > 0; n = ::recv(v.fd(), bytes.data(), bytes.size(), 0))
+            std::this_thread::sleep_for(std::chrono::microseconds(n / 100));
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    int heard = 0;
+    int filled = 0;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([&](session&, message) { ++heard; });
+        (*opened)->on_drained([&](session& s) {
+            ++filled;
+            s.send(std::string(20'000'000, 'x'), opcode::binary);
+        });
+        (*opened)->send(std::string(20'000'000, 'x'), opcode::binary);
+    });
+    for (const auto until = clock::now() + 10s; filled < 3 && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(heard, 100);
+}
 TEST(ws_dialer, many_sessions_on_one_loop) {
     served s(echo());
     auto loop = *event_loop::create();

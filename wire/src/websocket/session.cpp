@@ -331,20 +331,28 @@ time_point session_core::message_due() const noexcept {
     return more->unfinished.began + bounds->message_rate_grace + std::chrono::milliseconds(bought);
 }
 
+// When the peer last took of what waits for room in the socket; long ago where nothing does. A peer
+// that goes on taking lives, and has not come to our ping or close yet, which stand behind.
+time_point session_core::last_taken() noexcept {
+    const bool full = connection->is_full();
+    return std::exchange(was_full, full) || full ? owner->last_write() : time_point();
+}
+
 void session_core::on_timer() {
+    const time_point taken = last_taken();
     if (state == phase::closing) {
-        finish(close_code::abnormal, "no answer to close");
+        if (taken + bounds->close_timeout > on->now()) {
+            on->arm(watch, taken + bounds->close_timeout);
+        } else {
+            finish(close_code::abnormal, "no answer to close");
+        }
         return;
     }
     if (message_due() <= on->now()) {
         refuse_message(close_code::policy, "message too slow");
         return;
     }
-    if (held) quiet_since = on->now();
-    // A ping would wait behind what the socket has no room for, and a peer that takes that lives.
-    const bool full = connection->is_full();
-    if (std::exchange(was_full, full) || full)
-        quiet_since = std::max(quiet_since, owner->last_write());
+    quiet_since = held ? on->now() : std::max(quiet_since, taken);
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
             finish(close_code::abnormal, "no answer to ping");

@@ -119,6 +119,7 @@ struct session_core final : session {
     void time_message();
     void forget_message() noexcept;
     time_point message_due() const noexcept;
+    time_point last_taken() noexcept;
     void on_timer();
     void count_sent() noexcept;
     void count_received() noexcept;
