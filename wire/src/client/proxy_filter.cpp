@@ -19,17 +19,19 @@ result<void> proxy_filter::begin(buffer& to_peer) {
 }
 
 // Decrypts all of `raw` into between_, which is therefore bounded as `raw` is.
-result<void> proxy_filter::open_outer(std::span<const char> raw, buffer& to_peer) {
+void proxy_filter::open_outer(std::span<const char> raw, buffer& to_peer) {
     constexpr std::size_t step_bytes = 16 * 1024;
-    for (bool more = true; more && !outer_->has_ended();) {
+    for (bool more = true; more && !outer_failed_ && !outer_->has_ended();) {
         const auto space = between_.prepare(step_bytes);
         const auto s = outer_->receive(raw, space, to_peer);
-        if (!s) return of_proxy(s.error());
+        if (!s) {
+            outer_failed_ = of_proxy(s.error());
+            return;
+        }
         between_.commit(s->produced);
         raw = raw.subspan(s->consumed);
-        more = !raw.empty() || s->produced == space.size();
+        more = !raw.empty() || s->produced == space.size() || s->again;
     }
-    return {};
 }
 
 result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std::span<char> plain,
@@ -39,32 +41,42 @@ result<stream_filter::step> proxy_filter::receive(std::span<const char> raw, std
         if (!s) return of_proxy(s.error());
         return s;
     }
-    if (const auto opened = open_outer(raw, to_peer); !opened) return opened.error();
+    if (refused_) return refused_;
+    open_outer(raw, to_peer);
     step done{raw.size(), 0};
+    // What came before is good, and is given out first.
+    const auto refuse = [&](error why) -> result<step> {
+        if (done.produced == 0) return why;
+        refused_ = std::move(why);
+        done.again = true;
+        return done;
+    };
     buffer answer;
     for (bool more = true; more && done.produced < plain.size() && !inner_->has_ended();) {
         const bool was_open = inner_->is_open();
         const auto s = inner_->receive(between_.bytes(), plain.subspan(done.produced), answer);
         if (!s) {
             // Sends the alert through the tunnel, if the proxy's TLS still takes it.
-            if (!answer.empty()) (void)outer_->send(answer.view(), to_peer);
-            return s.error();
+            if (!answer.empty() && !outer_failed_) (void)outer_->send(answer.view(), to_peer);
+            return refuse(s.error());
         }
         between_.consume(s->consumed);
         done.produced += s->produced;
         const bool opened = !was_open && inner_->is_open();
         if (opened) std::exchange(opened_, nullptr)();
-        more = !between_.empty() || opened;
+        more = !between_.empty() || s->again || opened;
     }
     if (between_.empty()) between_.release();
-    if (!answer.empty()) {
+    if (!answer.empty() && !outer_failed_) {
         if (const auto sent = outer_->send(answer.view(), to_peer); !sent)
-            return of_proxy(sent.error());
+            outer_failed_ = of_proxy(sent.error());
     }
+    if (done.produced == plain.size() || inner_->has_ended()) return done;
+    if (outer_failed_) return refuse(outer_failed_);
     // Only the server itself may end its bytes: a proxy could cut them off unseen.
-    if (outer_->has_ended() && !inner_->has_ended() && done.produced < plain.size()) {
-        return error(errc::truncated,
-                     "proxy " + name_ + ": it ended the connection before the server did");
+    if (outer_->has_ended()) {
+        return refuse({errc::truncated,
+                       "proxy " + name_ + ": it ended the connection before the server did"});
     }
     return done;
 }

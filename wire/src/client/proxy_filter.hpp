@@ -38,13 +38,15 @@ private:
     error of_proxy(const error& why) const {
         return {why.code, "proxy " + name_ + ": " + why.message};
     }
-    result<void> open_outer(std::span<const char> raw, buffer& to_peer);
+    void open_outer(std::span<const char> raw, buffer& to_peer);
 
     std::unique_ptr<stream_filter> outer_;
     std::unique_ptr<stream_filter> inner_;
     std::string name_;
     unique_function<void()> opened_;
-    buffer between_;  // the proxy's TLS taken off, the server's still on
+    buffer between_;      // the proxy's TLS taken off, the server's still on
+    error outer_failed_;  // that TLS, behind what is in between_
+    error refused_;       // to be told once what came before has been taken
 };
 
 }  // namespace wire::detail

@@ -242,10 +242,14 @@ private:
             fail(why);
         }
     }
+    void before_send() override { last_write_ = owner_->loop->now(); }
+    time_point last_write() const noexcept override { return last_write_; }
     void on_drained() override {
         if (session_ == nullptr || lingering_) return;
-        session_->drained();
-        if (!over_ && !held_.empty()) consume_held();
+        // First what came while it was full: its user may fill it again, each time.
+        if (!held_.empty()) consume_held();
+        if (over_ || lingering_) return;
+        if (unsent() <= options_.limits.max_unsent_bytes) session_->drained();
         pause_or_resume();
     }
 
@@ -269,6 +273,9 @@ private:
 
     void on_timer() {
         if (session_ != nullptr) {
+            // What was sent before the end is still being taken.
+            const time_point due = last_write_ + options_.limits.close_timeout;
+            if (is_full() && due > owner_->loop->now()) return owner_->loop->arm(timer_, due);
             fail(errc::timed_out);
         } else {
             fail({errc::timed_out, "no answer to the handshake within the time limit"});
@@ -288,6 +295,7 @@ private:
     buffer held_;
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
+    time_point last_write_;
     bool lingering_ = false;
     bool tunnelled_ = false;
     bool over_ = false;

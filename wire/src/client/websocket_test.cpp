@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 
 #include "raw_server.hpp"
@@ -292,6 +293,99 @@ TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     EXPECT_EQ(c.receive().error().message,
               "the session has ended with code 1002: malformed WebSocket frame");
 }
+TEST(ws_blocking_client, a_large_message_may_take_longer_than_the_time_for_silence) {
+    constexpr std::size_t size = 40'000'000;
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::string bytes(1'000'000, '\0');
+        for (std::size_t got = 0; got < size + max_frame_header_bytes;) {
+            const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+            if (n <= 0) break;
+            got += static_cast<std::size_t>(n);
+            std::this_thread::sleep_for(std::chrono::microseconds(n / 40));
+        }
+        v.send("\x81\x03yes");
+        while (::recv(v.fd(), bytes.data(), bytes.size(), 0) > 0) {}
+    });
+    dial_options options;
+    options.limits.idle_timeout = 400ms;
+    auto c = *blocking_client::connect(raw.url("/", "ws"), options);
+    const auto sent = c.send(std::string(size, 'x'), opcode::binary);
+    EXPECT_TRUE(sent) << sent.error().message;
+    const auto got = c.receive(10s);
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->data, "yes");
+}
+// Also where the server closes first.
+TEST(ws_blocking_client, what_was_sent_before_close_arrives) {
+    constexpr std::size_t size = 40'000'000 + max_frame_header_bytes;
+    constexpr std::size_t close_frame = 8;
+    for (const bool server_first : {false, true}) {
+        std::atomic<bool> done = false;
+        raw_server raw([&done, server_first](raw_server& r) {
+            auto v = r.accept();
+            accept_handshake(v);
+            std::string bytes(1'000'000, '\0');
+            std::size_t got = 0;
+            if (server_first) v.send(std::string("\x88\x02\x03\xE8", 4));
+            while (got < size + close_frame) {
+                const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+                if (n <= 0) break;
+                got += static_cast<std::size_t>(n);
+                std::this_thread::sleep_for(std::chrono::microseconds(n / 40));
+            }
+            EXPECT_EQ(got, size + close_frame);
+            done = true;
+            if (!server_first) v.send(std::string("\x88\x02\x03\xE8", 4));
+        });
+        auto loop = *event_loop::create();
+        dialer d(*loop);
+        dial_options options;
+        options.limits.close_timeout = 400ms;
+        std::string ending;
+        d.dial(raw.url("/", "ws"), options, [&](result<session*> opened) {
+            ASSERT_TRUE(opened);
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view reason) {
+                ending = std::to_string(code) + " " + std::string(reason);
+            });
+            (*opened)->send(std::string(size - max_frame_header_bytes, 'x'), opcode::binary);
+            if (!server_first) (*opened)->close();
+        });
+        for (const auto until = clock::now() + 10s;
+             (ending.empty() || !done) && clock::now() < until;)
+            loop->run_once(10ms);
+        EXPECT_EQ(ending, "1000 ");
+    }
+}
+TEST(ws_dialer, hears_its_server_however_much_it_sends) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::this_thread::sleep_for(100ms);  // until the socket is full
+        for (int i = 0; i < 100; ++i) v.send("\x81\x01x");
+        std::string bytes(1'000'000, '\0');
+        // More slowly than it is filled.
+        for (ssize_t n = 1; n > 0; n = ::recv(v.fd(), bytes.data(), bytes.size(), 0))
+            std::this_thread::sleep_for(std::chrono::microseconds(n / 100));
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    int heard = 0;
+    int filled = 0;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([&](session&, message) { ++heard; });
+        (*opened)->on_drained([&](session& s) {
+            ++filled;
+            s.send(std::string(20'000'000, 'x'), opcode::binary);
+        });
+        (*opened)->send(std::string(20'000'000, 'x'), opcode::binary);
+    });
+    for (const auto until = clock::now() + 10s; filled < 3 && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(heard, 100);
+}
 TEST(ws_dialer, many_sessions_on_one_loop) {
     served s(echo());
     auto loop = *event_loop::create();
@@ -315,6 +409,63 @@ TEST(ws_dialer, many_sessions_on_one_loop) {
     }
     while (closed < 50) loop->run_once();
     EXPECT_EQ(answered, 50);
+}
+TEST(ws_dialer, owes_one_pong_to_a_server_that_takes_none) {
+    constexpr std::size_t size = 20'000'000;
+    constexpr int pings = 200;
+    std::atomic<bool> begun = false;
+    std::atomic<bool> all_asked = false;
+    std::promise<void> over;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::string bytes(14, '\0');
+        ASSERT_EQ(::recv(v.fd(), bytes.data(), bytes.size(), MSG_WAITALL), 14);
+        std::this_thread::sleep_for(50ms);  // until the socket is full
+        begun = true;
+        for (int i = 0; i < pings; ++i) {
+            v.send("\x89\x03" + std::to_string(100 + i));
+            std::this_thread::sleep_for(1ms);
+        }
+        all_asked = true;
+        over.get_future().wait();
+        for (std::size_t got = 0; got < size;) {
+            bytes.resize(std::min<std::size_t>(1'000'000, size - got));
+            const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+            ASSERT_GT(n, 0);
+            got += static_cast<std::size_t>(n);
+        }
+        for (std::string said; said != std::to_string(99 + pings);) {
+            bytes.resize(9);
+            ASSERT_EQ(::recv(v.fd(), bytes.data(), bytes.size(), MSG_WAITALL), 9);
+            limits l;
+            message_reader reader(role::server, l);
+            const step s = reader.read({bytes.data(), bytes.size()});
+            ASSERT_EQ(s.what, event::pong);
+            said = s.data;
+        }
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    session* open = nullptr;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        open = *opened;
+        open->on_close([&](session&, std::uint16_t, std::string_view) { open = nullptr; });
+        open->send(std::string(size, 'x'), opcode::binary);
+    });
+    std::size_t unsent = 0;
+    while (!all_asked) {
+        loop->run_once(10ms);
+        if (unsent == 0 && open != nullptr && begun) unsent = open->unsent();
+    }
+    ASSERT_NE(open, nullptr);
+    EXPECT_GT(unsent, limits().max_unsent_bytes);
+    EXPECT_LT(open->unsent(), unsent + 1'000);
+    over.set_value();
+    for (const auto until = clock::now() + 10s; open != nullptr && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(open, nullptr);
 }
 TEST(ws_dialer, ends_what_it_owns) {
     served s(echo());

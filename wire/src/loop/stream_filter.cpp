@@ -90,7 +90,7 @@ void stream_core::take_raw(std::span<const char> raw) noexcept {
             return;
         }
         const bool opened = state_ == state::securing && f.is_open();
-        f.more_ = !raw.empty() || step->produced == space.size() || opened;
+        f.more_ = !raw.empty() || step->produced == space.size() || step->again || opened;
         if (opened) {
             state_ = state::open;
             update_interest();

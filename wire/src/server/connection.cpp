@@ -560,7 +560,9 @@ void connection::on_drained() {
     last_write_ = worker_->loop().now();
     if (phase_ == phase::lingering || phase_ == phase::idle) since_ = last_write_;
     if (phase_ == phase::websocket) {
-        session_->drained();
+        // First what came while it was full: its user may fill it again, each time.
+        consume_held();
+        if (phase_ == phase::websocket && !is_closed() && !congested()) session_->drained();
     } else if (answering()) {
         if (current_->out != nullptr) {
             current_->out->drained();

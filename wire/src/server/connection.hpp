@@ -87,6 +87,7 @@ private:
     void before_send() override;
     void on_drained() override;
     void session_finished() override;
+    time_point last_write() const noexcept override { return last_write_; }
 
     std::size_t consume(std::span<char> bytes);
     void take_head(std::string_view raw);

@@ -148,7 +148,8 @@ error engine::why(int returned, std::string_view doing) {
     const int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
     const long verdict = SSL_get_verify_result(ssl_.get());
     const bool server = SSL_is_server(ssl_.get()) == 1;
-    if (kind == SSL_ERROR_SYSCALL && code == 0) {
+    const unsigned long last = ERR_peek_last_error();
+    if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && code == 0)) {
         text += ": the peer closed the connection";
     } else if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK) {
         text += ": the ";
@@ -161,6 +162,10 @@ error engine::why(int returned, std::string_view doing) {
     } else if (reason >= SSL_AD_REASON_OFFSET) {
         text += ": the peer's alert: ";
         text += alert_name(static_cast<std::uint8_t>(reason - SSL_AD_REASON_OFFSET));
+    } else if (ERR_GET_LIB(last) == ERR_LIB_SSL &&
+               ERR_GET_REASON(last) == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC) {
+        // The cipher has noted its own, which says less.
+        text += ": decryption failed or bad record mac";
     } else {
         text += ": " + take_reason();
         if (reason == SSL_R_WRONG_VERSION_NUMBER && !open_) {
@@ -302,6 +307,7 @@ void engine::count_messages() noexcept {
 }
 
 result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
+    if (refused_) return refused_;
     step s;
     forget_errors();
     while (s.produced < plain.size()) {
@@ -317,11 +323,17 @@ result<stream_filter::step> engine::receive_by_openssl(std::span<char> plain) {
         if (kind == SSL_ERROR_ZERO_RETURN) {
             ended_ = true;
         } else if (kind != SSL_ERROR_WANT_READ) {
-            return why(r, "TLS");
+            refused_ = why(r, "TLS");
         }
         break;
     }
     if (s.produced > 0) idle_messages_ = 0;
+    if (refused_) {
+        // What came before it is good.
+        if (s.produced == 0) return refused_;
+        s.again = true;
+        return s;
+    }
     if (idle_messages_ > record_stream::max_idle_records) {
         failed_ = true;
         return error(errc::tls_failed, "TLS: too many records without data");

@@ -77,6 +77,7 @@ private:
     std::shared_ptr<const peer_certificate> certificate_;
     std::shared_ptr<const server_check> check_;  // null without one, and once it was asked
     handshake_alert alert_;
+    error refused_;               // by OpenSSL, to be told once what came before has been taken
     unsigned idle_messages_ = 0;  // by OpenSSL, in a row without a byte for the user
     bool resumed_ = false;
     bool open_ = false;

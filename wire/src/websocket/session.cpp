@@ -139,6 +139,16 @@ void session_core::append_control(opcode op, std::string_view payload) {
     connection->flush_later();
 }
 
+// A peer that takes no answers is owed the last one only (RFC 6455 section 5.5.3).
+void session_core::answer_ping(std::string_view payload) {
+    if (connection->unsent() > bounds->max_unsent_bytes && !flush() && congested) {
+        extra().owed_pong = payload;
+    } else {
+        if (more != nullptr) more->owed_pong.reset();
+        append_control(opcode::pong, payload);
+    }
+}
+
 void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     append_close(connection->out(), code, reason, next_mask());
     connection->flush_later();
@@ -173,8 +183,9 @@ bool session_core::queue(std::string_view data, opcode op) {
 
 bool session_core::flush() {
     if (!connection->flush()) return false;
-    congested = connection->unsent() > bounds->max_unsent_bytes;
-    return !congested;
+    if (connection->unsent() <= bounds->max_unsent_bytes) return true;
+    congested = true;  // until drained(): whoever was told so waits for that
+    return false;
 }
 
 void session_core::begin_close(std::uint16_t code, std::string_view reason) {
@@ -222,6 +233,8 @@ void session_core::drained() {
     if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
+    if (more != nullptr && more->owed_pong && state == phase::open)
+        append_control(opcode::pong, *std::exchange(more->owed_pong, std::nullopt));
     if (drain_call && state == phase::open) drain_call(*this);
 }
 
@@ -247,7 +260,7 @@ std::size_t session_core::take(std::span<char> bytes) {
             if (state == phase::open && message_call) message_call(*this, {s.op, s.data});
             break;
         case event::ping:
-            if (state == phase::open) append_control(opcode::pong, s.data);
+            if (state == phase::open) answer_ping(s.data);
             tell(&extras::ping_call, s.data);
             break;
         case event::pong: tell(&extras::pong_call, s.data); break;
@@ -318,16 +331,28 @@ time_point session_core::message_due() const noexcept {
     return more->unfinished.began + bounds->message_rate_grace + std::chrono::milliseconds(bought);
 }
 
+// When the peer last took of what waits for room in the socket; long ago where nothing does. A peer
+// that goes on taking lives, and has not come to our ping or close yet, which stand behind.
+time_point session_core::last_taken() noexcept {
+    const bool full = connection->is_full();
+    return std::exchange(was_full, full) || full ? owner->last_write() : time_point();
+}
+
 void session_core::on_timer() {
+    const time_point taken = last_taken();
     if (state == phase::closing) {
-        finish(close_code::abnormal, "no answer to close");
+        if (taken + bounds->close_timeout > on->now()) {
+            on->arm(watch, taken + bounds->close_timeout);
+        } else {
+            finish(close_code::abnormal, "no answer to close");
+        }
         return;
     }
     if (message_due() <= on->now()) {
         refuse_message(close_code::policy, "message too slow");
         return;
     }
-    if (held) quiet_since = on->now();
+    quiet_since = held ? on->now() : std::max(quiet_since, taken);
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
             finish(close_code::abnormal, "no answer to ping");

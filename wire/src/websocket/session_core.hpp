@@ -45,6 +45,8 @@ public:
     // session_core::release() was called: give it what it left, and read again. Only for owners
     // whose sessions are held.
     virtual void session_released() {}
+    // When bytes were last handed to the kernel.
+    virtual time_point last_write() const noexcept = 0;
 
 protected:
     ~session_owner() = default;
@@ -108,6 +110,7 @@ struct session_core final : session {
     void begin_close(std::uint16_t code, std::string_view reason);
     void append_message(opcode op, std::string_view payload);
     void append_control(opcode op, std::string_view payload);
+    void answer_ping(std::string_view payload);
     void answer_close(std::uint16_t code, std::string_view reason);
     void finish(std::uint16_t code, std::string_view reason);
     std::size_t take(std::span<char> bytes);
@@ -116,6 +119,7 @@ struct session_core final : session {
     void time_message();
     void forget_message() noexcept;
     time_point message_due() const noexcept;
+    time_point last_taken() noexcept;
     void on_timer();
     void count_sent() noexcept;
     void count_received() noexcept;
@@ -134,6 +138,7 @@ struct session_core final : session {
         control_handler ping_call;
         control_handler pong_call;
         std::string protocol;
+        std::optional<std::string> owed_pong;  // when the peer has taken what it was sent
     };
     extras& extra();
     void tell(control_handler extras::* call, std::string_view payload);
@@ -152,11 +157,13 @@ struct session_core final : session {
     std::unique_ptr<mask_batch> masks;   // clients only
     std::unique_ptr<extras> more;
     timer watch = timer::calling<&session_core::on_timer>(this);
-    time_point quiet_since;  // the last byte came, or the idle timer's ping was sent
+    // The last byte came, the idle timer's ping was sent, or the peer went on taking what waits.
+    time_point quiet_since;
     role side;
     phase state = phase::open;
     bool pinged = false;  // by the idle timer, unanswered so far
     bool congested = false;
+    bool was_full = false;  // the socket, when the timer last looked
     bool held = false;
 };
 

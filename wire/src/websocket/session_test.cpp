@@ -38,6 +38,13 @@ http::router echo(ending* end = nullptr) {
     return r;
 }
 
+std::size_t unsent_of(const handle& h) {
+    std::promise<std::size_t> answer;
+    auto got = answer.get_future();
+    h.post([answer = std::move(answer)](session& s) mutable { answer.set_value(s.unsent()); });
+    return got.get();
+}
+
 TEST(ws_session, opens_to_pages_of_its_own_origin_and_of_those_named) {
     const auto open = [](session&, const http::request&) {};
     http::router r;
@@ -297,6 +304,95 @@ TEST(ws_session, a_peer_that_does_not_read_congests_its_sender_and_drains) {
     const std::size_t n = congested_at.get_future().get();
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(p.next().size(), 10'002U);
     drained.get_future().wait();
+}
+// Two that send: one waits to be told, the other goes on.
+TEST(ws_session, is_told_of_the_drain_whatever_is_sent_meanwhile) {
+    std::promise<handle> full;
+    std::promise<void> drained;
+    http::server_options options;
+    options.limits.max_unsent_bytes = 8'000'000;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        s.on_drained([&](session&) { drained.set_value(); });
+        while (s.send(std::string(100'000, 'x'))) {}
+        s.send("last");
+        full.set_value(s.handle());
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    const handle h = full.get_future().get();
+    std::size_t left = unsent_of(h);
+    for (; left > options.limits.max_unsent_bytes; left = unsent_of(h)) p.next();
+    ASSERT_GT(left, 0U);
+    h.post([](session& s) { EXPECT_TRUE(s.send_now("between")); });
+    while (p.next() != "1 last") {}
+    EXPECT_EQ(p.next(), "1 between");
+    EXPECT_EQ(drained.get_future().wait_for(5s), std::future_status::ready);
+}
+TEST(ws_session, hears_its_peer_however_much_it_sends) {
+    std::promise<handle> opened;
+    http::server_options options;
+    options.limits.max_unsent_bytes = 100'000;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        s.on_message([](session& s, message) { s.close(); });
+        s.on_drained([](session& s) { s.send(std::string(10'000'000, 'x')); });
+        s.send(std::string(10'000'000, 'x'));
+        opened.set_value(s.handle());
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    const handle h = opened.get_future().get();
+    ASSERT_GT(unsent_of(h), 1'000'000U);
+    p.send(frame(opcode::text, "enough"));
+    std::string next;
+    for (int i = 0; i < 10 && !next.starts_with("8 "); ++i) next = p.next();
+    EXPECT_EQ(next, "8 \x03\xE8");
+}
+// A ping would wait behind all that is on its way.
+TEST(ws_session, does_not_take_one_that_still_reads_for_a_silent_one) {
+    ending end;
+    http::server_options options;
+    options.limits.idle_timeout = 400ms;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        s.on_message([](session& s, message m) { s.send(m); });
+        s.send(std::string(40'000'000, 'x'));
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    for (int i = 0; i < 40; ++i) {
+        ASSERT_EQ(p.exactly(1'000'000).size(), 1'000'000U) << i;
+        std::this_thread::sleep_for(50ms);
+    }
+    p.exactly(10);  // its header's
+    p.send(frame(opcode::text, "all read"));
+    std::string next = p.next();
+    while (next == "9 ") next = p.next();
+    EXPECT_EQ(next, "1 all read");
+    EXPECT_EQ(end.get(), "1006 no answer to ping");
+}
+TEST(ws_session, waits_for_an_answer_to_close_from_when_it_can_be_read) {
+    ending end;
+    http::server_options options;
+    options.limits.close_timeout = 400ms;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        s.send(std::string(40'000'000, 'x'));
+        s.close();
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    for (int i = 0; i < 40; ++i) {
+        ASSERT_EQ(p.exactly(1'000'000).size(), 1'000'000U) << i;
+        std::this_thread::sleep_for(25ms);
+    }
+    p.exactly(10);  // its header's
+    EXPECT_EQ(p.next(), "8 \x03\xE8");
+    p.send(frame(opcode::close, "\x03\xE8"));
+    EXPECT_EQ(end.get(), "1000 ");
 }
 TEST(ws_session, echo_to_one_that_never_reads_is_bounded) {
     http::server_options options;

@@ -124,7 +124,8 @@ struct limits {
     std::chrono::milliseconds handler_timeout{0};
 
     // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error
-    // reply (RFC 9112 section 9.6).
+    // reply (RFC 9112 section 9.6). While a WebSocket's peer takes what was sent before, this does
+    // not run.
     std::chrono::milliseconds close_timeout{5'000};
 };
 

@@ -114,6 +114,8 @@ public:
     // on_drained(). With a filter, what it has to say by itself counts only once the socket is
     // full: it leaves with the next bytes.
     std::size_t unsent() const noexcept { return stream_core::unsent(); }
+    // Whether bytes wait for room in the socket: on_drained() follows.
+    bool is_full() const noexcept { return waiting_to_write_; }
     // Sends FIN (after the filter's closing notice) once what is unsent has gone. Receiving goes
     // on.
     void shutdown_write() noexcept { stream_core::shutdown_write(); }

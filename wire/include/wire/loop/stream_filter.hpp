@@ -32,6 +32,7 @@ public:
     struct step {
         std::size_t consumed = 0;  // of `raw`
         std::size_t produced = 0;  // at the front of `plain`
+        bool again = false;        // there is more to tell, though nothing more may have come
     };
 
     stream_filter() noexcept = default;
@@ -46,7 +47,8 @@ public:
     // Bytes from the peer, however cut; appends what has to be answered. Returns with less than all
     // of `raw` used up only when `plain` is full, when the handshake has just been completed,
     // before a failure, and at the end. When `plain` was filled there may be more: it is called
-    // again, perhaps without anything new. `raw` and `plain` are valid for this call alone; neither
+    // again, perhaps without anything new, and so it is when the step says `again`: after the last
+    // bytes before a failure, say. `raw` and `plain` are valid for this call alone; neither
     // overlaps the other. A failure (errc::tls_failed, say) fails the connection.
     virtual result<step> receive(std::span<const char> raw, std::span<char> plain,
                                  buffer& to_peer) = 0;

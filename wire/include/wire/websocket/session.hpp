@@ -110,6 +110,8 @@ public:
     // Called when all queued bytes have gone after a send() had returned false.
     void on_drained(drain_handler h);
     // Called for each ping of the peer, when its pong has been queued; while the session is open.
+    // With more than limits::max_unsent_bytes unsent a pong waits until they have gone, the last
+    // ping's alone (RFC 6455 section 5.5.3).
     void on_ping(control_handler h);
     // Called for each pong, while the session is open: answers to ping() have its payload, those to
     // wire's own pings an empty one, and peers may send pongs unasked (RFC 6455 section 5.5.3).
