@@ -46,6 +46,11 @@ TEST(ws_handshake, requests_accepted) {
                     sample_key + "\r\n")
                   .error,
               errc::none);
+    // The example of RFC 6455 section 4.1, with bits that stand for nothing.
+    std::string example = good;
+    example.replace(example.find(sample_key), sample_key.size(), "AQIDBAUGBwgJCgsMDQ4PEC==");
+    EXPECT_EQ(check(example).error, errc::none);
+    EXPECT_EQ(check(example).key, "AQIDBAUGBwgJCgsMDQ4PEC==");
 }
 TEST(ws_handshake, other_requests_are_none_of_its_business) {
     EXPECT_FALSE(check("").wanted);
@@ -69,7 +74,11 @@ TEST(ws_handshake, requests_refused) {
     EXPECT_EQ(refusal(base + version), 400);
     EXPECT_EQ(refusal(good + "Sec-WebSocket-Key: " + sample_key + "\r\n"), 400);
     EXPECT_EQ(refusal(base + version + "Sec-WebSocket-Key: c2hvcnQ=\r\n"), 400);
-    EXPECT_EQ(refusal(base + version + "Sec-WebSocket-Key: not base64!\r\n"), 400);
+    for (const std::string key :
+         {"not base64!", "", "dGhlIHNhbXBsZSBub25jZQ",
+          "dGhlIHNhbXBsZSBub25jZQA=", "dGhlIHNhbXBsZSBub25jZQAA", "dGhlIHNhbXBsZSBub25jZ===",
+          "dGhlIHNhbX=sZSBub25jZQ==", "dGhlIHNhbXBsZSBub25j!Q==", "dGhlIHNhbXBsZSBub25jZQ==AAAA"})
+        EXPECT_EQ(refusal(base + version + "Sec-WebSocket-Key: " + key + "\r\n"), 400) << key;
     EXPECT_EQ(refusal(good + "Content-Length: 3\r\n"), 400);
 }
 TEST(ws_handshake, responses) {
