@@ -353,7 +353,7 @@ TEST(ws_session, hears_its_peer_however_much_it_sends) {
 TEST(ws_session, does_not_take_one_that_still_reads_for_a_silent_one) {
     ending end;
     http::server_options options;
-    options.limits.idle_timeout = 400ms;
+    options.limits.idle_timeout = 600ms;
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
         end.note(s);
@@ -376,7 +376,7 @@ TEST(ws_session, does_not_take_one_that_still_reads_for_a_silent_one) {
 TEST(ws_session, waits_for_an_answer_to_close_from_when_it_can_be_read) {
     ending end;
     http::server_options options;
-    options.limits.close_timeout = 400ms;
+    options.limits.close_timeout = 1s;
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
         end.note(s);
@@ -387,7 +387,7 @@ TEST(ws_session, waits_for_an_answer_to_close_from_when_it_can_be_read) {
     ws_peer p(s.port());
     for (int i = 0; i < 40; ++i) {
         ASSERT_EQ(p.exactly(1'000'000).size(), 1'000'000U) << i;
-        std::this_thread::sleep_for(25ms);
+        std::this_thread::sleep_for(50ms);
     }
     p.exactly(10);  // its header's
     EXPECT_EQ(p.next(), "8 \x03\xE8");
