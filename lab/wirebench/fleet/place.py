@@ -76,11 +76,13 @@ class HostPlace:
     def trials(self, run: str) -> Path:
         return self.run(run) / "trials.jsonl"
 
-    def lines(self, run: str) -> list[str]:
-        """The finished trials of the run. A line torn by a kill is no trial."""
+    def lines(self, run: str, *, only: frozenset[str] | None = None) -> list[str]:
+        """The finished trials of the run, or those with these ids. What a kill tore is no trial."""
         path = self.trials(run)
         content = path.read_bytes() if path.exists() else b""
-        return content[: content.rfind(b"\n") + 1].decode().splitlines()
+        # Bytes: a text would also be cut at U+2028 and others, which a wrong reply may contain.
+        lines = content[: content.rfind(b"\n") + 1].splitlines()
+        return [one.decode() for one in lines if only is None or json.loads(one)["trial"] in only]
 
     def take(self, order: BlockOrder) -> Path:
         """Note that an order was taken. ``OrderError`` the second time: no trial runs twice."""

@@ -68,6 +68,8 @@ class FleetRun:
     _known: dict[str, str] = field(default_factory=dict)
     """By host, the worker that has what the run needs, and whose trials were collected."""
     _doing: dict[str, Handed] = field(default_factory=dict)
+    _written: Mapping[str, Any] = field(default_factory=dict)
+    """The hosts that the run's file has."""
 
     def measure(self) -> Measured:
         """Until every cell has its blocks. ``RunStopped`` when no host is left."""
@@ -97,8 +99,9 @@ class FleetRun:
         alone_since: float | None = None
         while True:
             check()
+            here = self.hosts.present()
             for host in self.hosts.idle:
-                if self._is_usable(host):
+                if self._is_usable(host, here):
                     self._give(host)
             if self._doing:
                 alone_since = None
@@ -108,7 +111,7 @@ class FleetRun:
                 continue
             if not self._rounds.wanting:
                 return
-            if not any(map(self._is_usable, self.hosts.present())):
+            if not any(self._is_usable(host, here) for host in here):
                 alone_since = alone_since if alone_since is not None else self.clock_ns() / 1e9
                 if self.clock_ns() / 1e9 - alone_since > self.patience_s:
                     raise RunStopped(self._nobody())
@@ -130,9 +133,9 @@ class FleetRun:
     def _is_here(self, host: str) -> bool:
         return host in self.hosts.present()
 
-    def _is_usable(self, host: str) -> bool:
+    def _is_usable(self, host: str, present: Mapping[str, str]) -> bool:
         """A worker that is started again gets another chance."""
-        here = self.hosts.present().get(host)
+        here = present.get(host)
         return here is not None and self._refused.get(host, ("", ""))[0] != here
 
     def _welcome(self, host: str) -> None:
@@ -169,7 +172,9 @@ class FleetRun:
                 f" ({then.get('host_id')}), got {now.get('host_id')}"
             )
         stored.update(self.bench.hosts)
-        self.session.directory.write_host({**self.bench.host(), "hosts": stored})
+        if stored != self._written:
+            self.session.directory.write_host({**self.bench.host(), "hosts": stored})
+            self._written = stored
 
     def _hear(self, event: Event) -> None:
         host = event.host

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -255,6 +256,11 @@ def describe(commands: Sequence[str]) -> str:
     return _side().run_child("describe", *commands)
 
 
+def steady_clock() -> int:
+    """This host's clock, which wireload's ``--start`` is by."""
+    return time.monotonic_ns()
+
+
 def has(digests: Sequence[str]) -> list[str]:
     """Those of the bundles that are here."""
     return [one for one in digests if _side().place.has(one)]
@@ -265,7 +271,7 @@ def receive(digest: str, files: Mapping[str, str], content: bytes) -> None:
 
 
 def measure(order: str) -> list[str]:
-    """Run an order; the lines of all trials of its run that this host has."""
+    """Run an order; the lines of its trials. ``collect()`` has those of all orders."""
     from wirebench.fleet.orders import ORDER
 
     side = _side()
@@ -274,7 +280,7 @@ def measure(order: str) -> list[str]:
         raise OrderError(f"host {side.name}: expected an order for it, got one for {given.host}")
     path = side.place.take(given)
     side.run_child("measure", str(side.place.folder), str(path))
-    return side.place.lines(given.run)
+    return side.place.lines(given.run, only=frozenset(given.trials))
 
 
 def collect(run: str) -> list[str]:
