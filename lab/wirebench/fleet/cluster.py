@@ -5,7 +5,6 @@ from __future__ import annotations
 import queue
 import tempfile
 import time
-from collections import deque
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -55,8 +54,6 @@ class Cluster:
         self._events: queue.SimpleQueue[distributed.Future[Any]] = queue.SimpleQueue()
         self._busy: dict[str, tuple[str, distributed.Future[Any]]] = {}
         """By host: its worker, and what it is doing."""
-        self._heard: deque[Event] = deque()
-        """Of other hosts, while one was asked."""
         self._number = 0
 
     def __enter__(self) -> Cluster:
@@ -119,7 +116,7 @@ class Cluster:
 
     @property
     def idle(self) -> list[str]:
-        free = self.present().keys() - self._busy.keys() - {event.host for event in self._heard}
+        free = self.present().keys() - self._busy.keys()
         return [name for name in self.fleet.hosts if name in free]
 
     def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
@@ -143,9 +140,6 @@ class Cluster:
 
     def wait(self, *, timeout_s: float) -> Event | None:
         """The next thing that a host answers, or that happens to it; None if nothing does."""
-        return self._heard.popleft() if self._heard else self._next(timeout_s=timeout_s)
-
-    def _next(self, *, timeout_s: float) -> Event | None:
         deadline = time.monotonic() + timeout_s
         while True:
             here = self.present()
@@ -163,19 +157,18 @@ class Cluster:
                 if asked is future:
                     return self._answer(host, future)
 
-    def call(self, host: str, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Ask a host and wait for it. What others answer meanwhile, ``wait()`` has afterwards.
-        ``HostError`` where it refuses.
+    def ask(self, host: str, question: Callable[[], Any]) -> Any:
+        """What a worker answers from its loop, whatever its host does meanwhile. It is no task, so
+        that its messages wait for no others: only the way there and back takes time.
         """
-        self.begin(host, task, *arguments)
-        while (event := self._next(timeout_s=_LOOK_S)) is None or event.host != host:
-            if event is not None:
-                self._heard.append(event)
-        if event.lost:
-            raise HostLostError(f"host {host}: it is lost: {event.error}")
-        if event.error is not None:
-            raise HostError(event.error)
-        return event.result
+        address = self.present().get(host)
+        if address is None:
+            raise HostLostError(f"host {host}: expected its worker, got none")
+        try:
+            with waiting():
+                return self._client.run(question, workers=[address])[address]
+        except (OSError, KeyError) as error:
+            raise HostLostError(f"host {host}: it is lost: {reason(error)}") from error
 
     def _answer(self, host: str, future: distributed.Future[Any]) -> Event:
         if future.status != "finished":

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wirebench.catalog.studies import OpenLoad
 from wirebench.fleet import worker
 from wirebench.fleet.bench import FleetBench
-from wirebench.fleet.cluster import Cluster, Event, HostError
+from wirebench.fleet.cluster import Event, HostError
 from wirebench.fleet.orders import (
     BLOCK,
     ORDER,
@@ -35,6 +35,9 @@ from wirebench.trial.record import TrialRecord
 BLOCKS_FILE = "blocks.jsonl"
 _LOOK_S = 1.0
 
+Visit = Generator[tuple[Callable[..., Any], tuple[Any, ...]], Any, None]
+"""Yields tasks for a host, with their arguments, and is sent the answers."""
+
 
 class Hosts(Protocol):
     """``Cluster``, or fakes of the tests."""
@@ -45,8 +48,6 @@ class Hosts(Protocol):
     def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None: ...
 
     def wait(self, *, timeout_s: float) -> Event | None: ...
-
-    def call(self, host: str, task: Callable[..., Any], *arguments: Any) -> Any: ...
 
     def present(self) -> Mapping[str, str]: ...
 
@@ -67,6 +68,8 @@ class FleetRun:
     """Hosts that get no more blocks of this worker of theirs, and why."""
     _known: dict[str, str] = field(default_factory=dict)
     """By host, the worker that has what the run needs, and whose trials were collected."""
+    _visits: dict[str, Visit] = field(default_factory=dict)
+    """What is under way with each host. So no host waits for what another one is asked."""
     _doing: dict[str, Handed] = field(default_factory=dict)
     _written: Mapping[str, Any] = field(default_factory=dict)
     """The hosts that the run's file has."""
@@ -102,8 +105,9 @@ class FleetRun:
             here = self.hosts.present()
             for host in self.hosts.idle:
                 if self._is_usable(host, here):
-                    self._give(host)
-            if self._doing:
+                    self._visits[host] = self._visit(host)
+                    self._go_on(host, None)
+            if self._visits:
                 alone_since = None
                 event = self.hosts.wait(timeout_s=_LOOK_S)
                 if event is not None:
@@ -117,18 +121,26 @@ class FleetRun:
                     raise RunStopped(self._nobody())
             self.hosts.wait(timeout_s=_LOOK_S)
 
-    def _give(self, host: str) -> None:
-        """The next block for a host that is idle."""
+    def _visit(self, host: str) -> Visit:
+        """Of a host that is idle: the next block for it, if there is one."""
+        yield from self._welcome(host)
+        handed = self._rounds.next(host)
+        if handed is None:
+            return
+        order = self._order(handed)
+        self._doing[host] = handed
+        self._keep(host, (yield worker.measure, (ORDER.dump_json(order).decode(),)))
+        self.say(f"{host}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
+
+    def _go_on(self, host: str, answer: Any) -> None:
+        """Ask the host the next thing of its visit."""
         try:
-            self._welcome(host)
-            handed = self._rounds.next(host)
-            if handed is None:
-                return
-            order = self._order(handed)
-            self._doing[host] = handed
-            self.hosts.begin(host, worker.measure, ORDER.dump_json(order).decode())
+            task, arguments = self._visits[host].send(answer)
+            self.hosts.begin(host, task, *arguments)
+        except StopIteration:
+            self._end(host)
         except HostError as error:
-            self._hear(Event(host=host, error=str(error), lost=not self._is_here(host)))
+            self._fail(Event(host=host, error=str(error), lost=not self._is_here(host)))
 
     def _is_here(self, host: str) -> bool:
         return host in self.hosts.present()
@@ -138,7 +150,7 @@ class FleetRun:
         here = present.get(host)
         return here is not None and self._refused.get(host, ("", ""))[0] != here
 
-    def _welcome(self, host: str) -> None:
+    def _welcome(self, host: str) -> Visit:
         """Give a worker that is new to the run what it needs, and collect what the host has."""
         here = self.hosts.present().get(host)
         if here is None or self._known.get(host) == here:
@@ -147,20 +159,20 @@ class FleetRun:
         packed += [
             self.bench.packed(name, self.session.scope.needed[name]) for name in self._everybody()
         ]
-        self._check(host)
-        there = set(self.hosts.call(host, worker.has, [one.digest for one in packed]))
+        yield from self._check(host)
+        there = set((yield worker.has, ([one.digest for one in packed],)))
         for one in packed:
             if one.digest not in there:
-                self.hosts.call(host, worker.receive, one.digest, dict(one.files), one.content)
-        self._keep(host, self.hosts.call(host, worker.collect, self._run))
+                yield worker.receive, (one.digest, dict(one.files), one.content)
+        self._keep(host, (yield worker.collect, (self._run,)))
         self._known[host] = here
 
-    def _check(self, host: str) -> None:
+    def _check(self, host: str) -> Visit:
         """``HostError`` if the host cannot be in this run: it differs too much from the others, or
         from what it was when the run began.
         """
         if host not in self.bench.hosts:
-            said = json.loads(self.hosts.call(host, worker.describe, []))
+            said = json.loads((yield worker.describe, ([],)))
             self.bench.add(host, said)
         now = self.bench.hosts[host]
         before = self.session.before
@@ -177,21 +189,28 @@ class FleetRun:
             self._written = stored
 
     def _hear(self, event: Event) -> None:
+        if event.lost or event.error is not None:
+            self._fail(event)
+        else:
+            self._go_on(event.host, event.result)
+
+    def _fail(self, event: Event) -> None:
         host = event.host
-        handed = self._doing.pop(host, None)
-        if event.result is not None:
-            self._keep(host, event.result)
         if event.lost:
             self._known.pop(host, None)
             self.say(f"host {host} is lost: {event.error}; its block goes elsewhere")
-        elif event.error is not None:
-            self._refused[host] = (self.hosts.present().get(host, ""), event.error)
+        else:
+            self._refused[host] = (self.hosts.present().get(host, ""), str(event.error))
             self.say(f"host {host} gets no more blocks: {event.error}")
+        self._end(host)
+
+    def _end(self, host: str) -> None:
+        """Of its visit."""
+        del self._visits[host]
+        handed = self._doing.pop(host, None)
         if handed is not None:
             with hold():
                 self._rounds.ended(handed)
-            if event.result is not None:
-                self.say(f"{host}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
 
     def _keep(self, host: str, lines: Iterable[str]) -> None:
         """Keep what is new. A line that is no trial of the host ends its part in the run."""
@@ -251,11 +270,9 @@ class FleetRun:
             self.bench.packed(name, self.session.scope.needed.get(name)).digest
             for name in (PROGRAMS, *self._everybody())
         )
-        for host in self.hosts.idle:
-            try:
-                self.hosts.call(host, worker.tidy, self._run, keep)
-            except HostError as error:
-                self.say(f"host {host} is not tidied: {error}")
+        for event in ask_all(self.hosts, worker.tidy, self._run, keep):
+            if event.error is not None:
+                self.say(f"host {event.host} is not tidied: {event.error}")
 
     def _nobody(self) -> str:
         refused = "; ".join(f"{host}: {why}" for host, (_, why) in self._refused.items())
@@ -278,17 +295,27 @@ def _longest_ns(trials: Iterable[TrialRecord]) -> int:
     return max(by_host.values(), default=0)
 
 
-def describe_hosts(cluster: Cluster, commands: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """What each host that is here says of itself. ``HostError`` if one refuses, or is lost."""
-    asked = list(cluster.idle)
+def ask_all(hosts: Hosts, task: Callable[..., Any], *arguments: Any) -> list[Event]:
+    """Ask all hosts that are idle the same, and wait for the answers, in the order of the fleet."""
+    asked = list(hosts.idle)
+    found: dict[str, Event] = {}
     for host in asked:
-        cluster.begin(host, worker.describe, list(commands))
-    found: dict[str, dict[str, Any]] = {}
+        try:
+            hosts.begin(host, task, *arguments)
+        except HostError as error:
+            found[host] = Event(host=host, lost=True, error=str(error))
     while len(found) < len(asked):
-        event = cluster.wait(timeout_s=_LOOK_S)
-        if event is None:
-            continue
+        event = hosts.wait(timeout_s=_LOOK_S)
+        if event is not None:
+            found[event.host] = event
+    return [found[host] for host in asked]
+
+
+def describe_hosts(hosts: Hosts, commands: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """What each host that is here says of itself. ``HostError`` if one refuses, or is lost."""
+    found = {}
+    for event in ask_all(hosts, worker.describe, list(commands)):
         if event.error is not None:
             raise HostError(f"host {event.host}: {event.error}")
         found[event.host] = json.loads(event.result)
-    return {host: found[host] for host in asked}
+    return found
