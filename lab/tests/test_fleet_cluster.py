@@ -18,6 +18,7 @@ class FakeFuture:
 
     def __init__(self, submitted: Callable[[], None]) -> None:
         self._submitted = submitted
+        self.key = str(id(self))
 
     def add_done_callback(self, call: Callable[[FakeFuture], None]) -> None:
         self._call = call
@@ -65,10 +66,11 @@ class FakeCluster(Cluster):
         self.client = FakeClient()
         client: Any = self.client
         self._client = client
-        self.here = {name: f"tls://{name}" for name in names}
+        self.presence.here = {name: f"tls://{name}" for name in names}
 
-    def present(self) -> dict[str, str]:
-        return self.here
+    def lose(self, name: str) -> None:
+        scheduler: Any = None
+        self.presence.remove_worker(scheduler, f"tls://{name}", stimulus_id="")
 
 
 def task() -> None:
@@ -92,7 +94,7 @@ def test_the_task_of_a_lost_host_is_cancelled() -> None:
     cluster = FakeCluster("a", "b")
     cluster.begin("a", task)
     cluster.begin("b", task)
-    del cluster.here["a"]
+    cluster.lose("a")
     cluster.client.futures[1].finish("of b")
     event = cluster.wait(timeout_s=0)
     assert event is not None
@@ -103,7 +105,7 @@ def test_the_task_of_a_lost_host_is_cancelled() -> None:
 
 def test_a_host_that_is_lost_cannot_be_asked() -> None:
     cluster = FakeCluster("a")
-    cluster.here.clear()
+    cluster.lose("a")
     with pytest.raises(HostLostError, match="host a: expected its worker"):
         cluster.begin("a", task)
     with pytest.raises(HostLostError, match="host a: expected its worker"):
