@@ -71,6 +71,8 @@ class FleetRun:
     _visits: dict[str, Visit] = field(default_factory=dict)
     """What is under way with each host. So no host waits for what another one is asked."""
     _doing: dict[str, Handed] = field(default_factory=dict)
+    _trials: dict[tuple[str, str], list[TrialRecord]] = field(default_factory=dict)
+    """Those of each cell and contestant: a large fleet has too many to look through for a block."""
     _written: Mapping[str, Any] = field(default_factory=dict)
     """The hosts that the run's file has."""
 
@@ -84,13 +86,14 @@ class FleetRun:
                 plan=self.plan,
                 look=self.look,
                 dropped=lambda block: bool(dropped_blocks(block)),
-                keep=self.session.keep,
+                keep=self._store,
                 leave=self.session.note_left,
                 note=self._note,
                 pace=self.session.pace(self.plan),
                 clock_ns=self.clock_ns,
                 spent_before_ns=_longest_ns(self.session.trials),
             )
+            self._index(self.session.trials)
             self._rounds.resume(blocks, self.session.trials, self.session.left)
             self._loop()
             self._tidy()
@@ -221,6 +224,15 @@ class FleetRun:
         with hold():  # a finished trial is always stored
             self._rounds.take(records)
 
+    def _store(self, *records: TrialRecord) -> None:
+        self.session.keep(*records)
+        self._index(records)
+
+    def _index(self, records: Iterable[TrialRecord]) -> None:
+        for one in records:
+            key = f"{one.study}.{one.cell}", one.contestant
+            self._trials.setdefault(key, []).append(one)
+
     def _note(self, record: BlockRecord) -> None:
         self._blocks.append(BLOCK.dump_python(record, mode="json"))
 
@@ -254,10 +266,10 @@ class FleetRun:
 
     def _capacity(self, key: str, contestant: str, host: str) -> float | None:
         """What it does on this host; on any, where it has not been measured on this one."""
-        cells = {cell.key: cell for cell in self.plan.cells}
-        own = [one for one in self.session.trials if one.host == host]
-        here = capacity(own, cells[key], contestant)
-        return here if here is not None else capacity(self.session.trials, cells[key], contestant)
+        (cell,) = (cell for cell in self.plan.cells if cell.key == key)
+        trials = self._trials.get((key, contestant), [])
+        here = capacity([one for one in trials if one.host == host], cell, contestant)
+        return here if here is not None else capacity(trials, cell, contestant)
 
     def _everybody(self) -> list[str]:
         """The contestants of the plan that are built here."""
@@ -297,18 +309,24 @@ def _longest_ns(trials: Iterable[TrialRecord]) -> int:
 
 def ask_all(hosts: Hosts, task: Callable[..., Any], *arguments: Any) -> list[Event]:
     """Ask all hosts that are idle the same, and wait for the answers, in the order of the fleet."""
-    asked = list(hosts.idle)
+    return ask_each(hosts, task, dict.fromkeys(hosts.idle, arguments))
+
+
+def ask_each(
+    hosts: Hosts, task: Callable[..., Any], arguments: Mapping[str, tuple[Any, ...]]
+) -> list[Event]:
+    """Ask these hosts, each with arguments of its own, and wait for the answers."""
     found: dict[str, Event] = {}
-    for host in asked:
+    for host, own in arguments.items():
         try:
-            hosts.begin(host, task, *arguments)
+            hosts.begin(host, task, *own)
         except HostError as error:
             found[host] = Event(host=host, lost=True, error=str(error))
-    while len(found) < len(asked):
+    while len(found) < len(arguments):
         event = hosts.wait(timeout_s=_LOOK_S)
-        if event is not None:
+        if event is not None and event.host in arguments:
             found[event.host] = event
-    return [found[host] for host in asked]
+    return [found[host] for host in arguments]
 
 
 def describe_hosts(hosts: Hosts, commands: Sequence[str]) -> dict[str, dict[str, Any]]:
