@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from wirebench.fleet.cluster import Cluster, Event, HostLostError
+from wirebench.fleet.cluster import Cluster, Event, HostLostError, Presence
 from wirebench.fleet.hosts import FleetFile, Host
 
 
@@ -75,6 +76,34 @@ class FakeCluster(Cluster):
 
 def task() -> None:
     raise AssertionError("only its name is used")
+
+
+class FakeScheduler:
+    """With workers by their addresses."""
+
+    def __init__(self, **names: str) -> None:
+        self.workers = {address: SimpleNamespace(name=name) for address, name in names.items()}
+
+
+def test_hosts_of_the_fleet_are_here_while_their_workers_are() -> None:
+    left: list[str] = []
+    presence = Presence({"alpha", "beta"}, left.append)
+    scheduler: Any = FakeScheduler(one="alpha", two="stranger")
+    presence.look_round(scheduler)
+    assert presence.here == {"alpha": "one"}
+    scheduler = FakeScheduler(three="beta")
+    presence.add_worker(scheduler, "three")
+    presence.remove_worker(scheduler, "one", stimulus_id="x")
+    assert presence.here == {"beta": "three"}
+    assert left == ["one"]
+
+
+def test_a_worker_that_takes_the_place_of_another_stays_when_that_is_removed() -> None:
+    presence = Presence({"alpha"}, lambda _: None)
+    scheduler: Any = FakeScheduler(one="alpha", two="alpha")
+    presence.look_round(scheduler)
+    presence.remove_worker(scheduler, "one", stimulus_id="x")
+    assert presence.here == {"alpha": "two"}
 
 
 def test_a_host_is_idle_when_its_answer_was_heard() -> None:

@@ -86,7 +86,7 @@ class Cluster:
         self.presence = Presence(fleet.hosts, self._events.put)
         self._busy: dict[str, tuple[str, distributed.Future[Any]]] = {}
         """By host: its worker, and what it is doing."""
-        self._asked: dict[str, str] = {}
+        self._asked: dict[object, str] = {}
         """The hosts that are busy, by the key of what they are doing."""
         self._number = 0
 
