@@ -50,6 +50,7 @@ CONTENTS = (
             "wireload/README",
             "wirelink/README",
             "docs/gate",
+            "docs/scale",
             "wire/README",
             "wire/MIGRATING",
             "wireload/truth/README",

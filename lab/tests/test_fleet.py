@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import stat
 from collections.abc import Callable
 from dataclasses import replace
@@ -25,6 +26,7 @@ from wirebench.fleet.place import HostPlace
 from wirebench.fleet.ssh import split_address
 from wirebench.fleet.worker import clean_environment
 from wirebench.report.provenance import host_rows
+from wirebench.store.jsonl import LineFile
 
 
 def write_fleet(folder: Path, text: str) -> Path:
@@ -272,6 +274,24 @@ def test_a_line_torn_by_a_kill_is_no_trial(tmp_path: Path) -> None:
     place.trials("r").write_text('{"a":1}\n{"b":')
     assert place.lines("r") == ['{"a":1}']
     assert place.lines("never-ran") == []
+
+
+def test_a_line_ends_at_its_newline_alone_whatever_a_server_replied(tmp_path: Path) -> None:
+    place = HostPlace(folder=tmp_path)
+    place.trials("r").parent.mkdir(parents=True)
+    odd = "a\u2028\x85\x1c"
+    file = LineFile(place.trials("r"))
+    file.append({"trial": odd})
+    file.append({"trial": "b"})
+    file.close()
+    assert [json.loads(line)["trial"] for line in place.lines("r")] == [odd, "b"]
+
+
+def test_of_an_order_only_its_own_trials_are_answered(tmp_path: Path) -> None:
+    place = HostPlace(folder=tmp_path)
+    place.trials("r").parent.mkdir(parents=True)
+    place.trials("r").write_text('{"trial":"a"}\n{"trial":"b"}\n')
+    assert place.lines("r", only=frozenset({"b", "c"})) == ['{"trial":"b"}']
 
 
 def test_at_the_end_of_a_run_its_builds_go_and_its_trials_stay(tmp_path: Path) -> None:

@@ -49,10 +49,9 @@ class World:
         one.resume(list(self.noted), list(self.kept), list(self.left))
         return one
 
-    def keep(self, record: TrialRecord) -> bool:
-        assert record.trial not in {one.trial for one in self.kept}
-        self.kept.append(record)
-        return True
+    def keep(self, *records: TrialRecord) -> None:
+        self.kept += records
+        assert len({one.trial for one in self.kept}) == len(self.kept)
 
     def look(self, _key: str, block: int, present: frozenset[str]) -> Standstill:
         done = present if block >= self.settled_after else ()

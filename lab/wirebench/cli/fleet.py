@@ -15,6 +15,7 @@ from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import Jobs, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import Request, execute
+from wirebench.cli.fleet_load import load
 from wirebench.cli.run import (
     AS_BEGUN,
     BESIDE_RESUME,
@@ -75,6 +76,7 @@ def register(app: typer.Typer) -> None:
     fleet.command("check")(check)
     fleet.command("worker")(worker)
     fleet.command("run")(run)
+    fleet.command("load")(load)
     app.add_typer(fleet, name="fleet")
 
 

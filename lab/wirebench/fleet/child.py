@@ -3,6 +3,11 @@ in it::
 
     python -m wirebench.fleet.child describe COMMAND...           prints the host as JSON
     python -m wirebench.fleet.child measure HOST_FOLDER ORDER     runs the trials of an order
+    python -m wirebench.fleet.child generate HOST_FOLDER ORDER    becomes wireload
+    python -m wirebench.fleet.child reflect ADDRESS               answers for a link's floor
+    python -m wirebench.fleet.child link ADDRESS PORT             measures it; prints JSON
+
+The last two read a token from the first line of their standard input.
 
 It ends after the trial in hand when its standard input ends, as it does when its worker is gone.
 Exit codes: 0 done, 1 refused (the last line of its errors says why), 75 its worker is gone.
@@ -17,14 +22,24 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError, load_catalog
 from wirebench.catalog.model import Contestant
 from wirebench.fleet.bundles import BundleError
-from wirebench.fleet.orders import ORDER, PROGRAMS, BlockOrder, OrderError, write_trial
-from wirebench.fleet.place import HostPlace
+from wirebench.fleet.link import FLOOR, LinkError, reflect
+from wirebench.fleet.link import measure as measure_link
+from wirebench.fleet.orders import (
+    LOAD_ORDER,
+    ORDER,
+    PROGRAMS,
+    BlockOrder,
+    LoadOrder,
+    OrderError,
+    write_trial,
+)
+from wirebench.fleet.place import DOCUMENT, LOG, HostPlace
 from wirebench.host import capture, presence
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import PlannedCell
@@ -32,7 +47,7 @@ from wirebench.process.interrupt import Interrupted, hold, interruptible
 from wirebench.process.native import PROGRAMS_VARIABLE
 from wirebench.process.process import open_files
 from wirebench.run.bench import Check
-from wirebench.run.local import LocalBench, find_link
+from wirebench.run.local import GENERATOR, LocalBench, find_link
 from wirebench.run.measure import not_run
 from wirebench.run.sound import UntilSound
 from wirebench.run.spec import spec_of
@@ -59,13 +74,27 @@ def main(arguments: Sequence[str]) -> int:
                 given = ORDER.validate_json(Path(order).read_bytes())
                 with interruptible():
                     return measure(given, HostPlace(folder=Path(folder)))
-    except (BundleError, CatalogError, OrderError) as error:
+            case ["generate", folder, order]:
+                wanted = LOAD_ORDER.validate_json(Path(order).read_bytes())
+                generate(wanted, HostPlace(folder=Path(folder)))
+            case ["reflect", address]:
+                stdin = sys.stdin.fileno()
+                reflect(address, _token(), say=lambda port: print(port, flush=True), ended=stdin)
+                return 0
+            case ["link", address, port]:
+                print(FLOOR.dump_json(measure_link(address, int(port), _token())).decode())
+                return 0
+    except (BundleError, CatalogError, LinkError, OrderError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return REFUSED
     except Interrupted:
         return WORKER_GONE
-    print(f"expected describe or measure, got {list(arguments)}", file=sys.stderr)
+    print(f"expected what to do, got {list(arguments)}", file=sys.stderr)
     return REFUSED
+
+
+def _token() -> bytes:
+    return sys.stdin.buffer.readline().strip()
 
 
 def describe(commands: Sequence[str]) -> dict[str, Any]:
@@ -98,6 +127,20 @@ def measure(order: BlockOrder, place: HostPlace) -> int:
                 return _Block(order, catalog, bench, file).run(done)
         finally:
             file.close()
+
+
+def generate(order: LoadOrder, place: HostPlace) -> NoReturn:
+    """Become the generator of this host, which connects and waits for its start."""
+    folder = place.load(order.load)
+    place.stay_alone()
+    place.unpack(order.programs, folder)
+    program = folder / "bin" / GENERATOR
+    own = ["--part", f"{order.part}/{order.of}", "--start", "-", "--quiet"]
+    own += ["--json", str(folder / DOCUMENT), "--hdr-log", str(folder / LOG)]
+    try:
+        os.execv(program, [str(program), *own, *order.words])
+    except OSError as error:
+        raise OrderError(f"{program}: not started: {error.strerror}") from error
 
 
 def _bench(root: Path, order: BlockOrder, catalog: Catalog) -> LocalBench:

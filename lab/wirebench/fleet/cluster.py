@@ -5,14 +5,14 @@ from __future__ import annotations
 import queue
 import tempfile
 import time
-from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, TypeVar
 
 import distributed
+from distributed.diagnostics.plugin import SchedulerPlugin
 
 from wirebench.catalog.errors import CatalogError
 from wirebench.fleet.certificates import SCHEDULER, Identity
@@ -46,17 +46,48 @@ class Event:
     lost: bool = False
 
 
+class Presence(SchedulerPlugin):
+    """Which hosts are here, as the scheduler hears of their workers, in its own thread. Looking
+    through all workers for each answer would make a fleet of many hosts slow.
+    """
+
+    name = "wirebench-presence"
+
+    def __init__(self, hosts: Container[str], gone: Callable[[str], None]) -> None:
+        """``gone`` is told the address of a worker that has left."""
+        self.here: dict[str, str] = {}
+        """Each host with the address of its worker."""
+        self._hosts, self._gone = hosts, gone
+
+    def look_round(self, scheduler: distributed.Scheduler) -> None:
+        for worker in scheduler.workers:
+            self.add_worker(scheduler, worker)
+
+    def add_worker(self, scheduler: distributed.Scheduler, worker: str) -> None:
+        name = str(scheduler.workers[worker].name)
+        if name in self._hosts:
+            self.here[name] = worker
+
+    def remove_worker(self, scheduler: distributed.Scheduler, worker: str, **_more: Any) -> None:
+        for name, address in list(self.here.items()):
+            if address == worker:
+                del self.here[name]
+        self._gone(worker)
+
+
 class Cluster:
     """Use it as a context manager. Each host does one thing at a time."""
 
     def __init__(self, fleet: FleetFile) -> None:
         self.fleet = fleet
         self._stack = ExitStack()
-        self._events: queue.SimpleQueue[distributed.Future[Any]] = queue.SimpleQueue()
+        self._events: queue.SimpleQueue[distributed.Future[Any] | str] = queue.SimpleQueue()
+        """What is done, and the addresses of workers that left."""
+        self.presence = Presence(fleet.hosts, self._events.put)
         self._busy: dict[str, tuple[str, distributed.Future[Any]]] = {}
         """By host: its worker, and what it is doing."""
-        self._heard: deque[Event] = deque()
-        """Of other hosts, while one was asked."""
+        self._asked: dict[object, str] = {}
+        """The hosts that are busy, by the key of what they are doing."""
         self._number = 0
 
     def __enter__(self) -> Cluster:
@@ -90,6 +121,7 @@ class Cluster:
                 f" worker by ssh: {reason(error)}"
             ) from error
         slow_down(self._cluster.scheduler)
+        self._cluster.sync(self._watch)
         self._client = self._stack.enter_context(distributed.Client(self._cluster))
         return self
 
@@ -101,13 +133,14 @@ class Cluster:
     ) -> None:
         self._stack.close()
 
+    async def _watch(self) -> None:
+        scheduler = self._cluster.scheduler
+        scheduler.add_plugin(self.presence)
+        self.presence.look_round(scheduler)
+
     def present(self) -> dict[str, str]:
         """The hosts of the fleet whose workers are here, each with what names this worker."""
-        return {
-            str(one.name): str(one.address)
-            for one in list(self._cluster.scheduler.workers.values())
-            if one.name in self.fleet.hosts
-        }
+        return dict(self.presence.here)
 
     def wait_for(self, names: set[str], *, timeout_s: float) -> set[str]:
         """Wait until these hosts are here. Returns those that are not."""
@@ -119,7 +152,7 @@ class Cluster:
 
     @property
     def idle(self) -> list[str]:
-        free = self.present().keys() - self._busy.keys() - {event.host for event in self._heard}
+        free = self.present().keys() - self._busy.keys()
         return [name for name in self.fleet.hosts if name in free]
 
     def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
@@ -139,52 +172,50 @@ class Cluster:
             pure=False,
         )
         self._busy[host] = (address, future)
+        self._asked[future.key] = host
         future.add_done_callback(self._events.put)
 
     def wait(self, *, timeout_s: float) -> Event | None:
         """The next thing that a host answers, or that happens to it; None if nothing does."""
-        return self._heard.popleft() if self._heard else self._next(timeout_s=timeout_s)
-
-    def _next(self, *, timeout_s: float) -> Event | None:
         deadline = time.monotonic() + timeout_s
         while True:
-            here = self.present()
-            for host, (address, future) in self._busy.items():
-                if here.get(host) != address and not future.done():
-                    return self._forget(host, future)
             try:
                 with waiting():
-                    future = self._events.get(timeout=_LOOK_S)
+                    what = self._events.get(timeout=_LOOK_S)
             except queue.Empty:
                 if time.monotonic() > deadline:
                     return None
                 continue
-            for host, (_, asked) in self._busy.items():
-                if asked is future:
-                    return self._answer(host, future)
+            if not isinstance(what, str):
+                host = self._asked.get(what.key)
+                if host is not None:
+                    return self._answer(host, what)
+                continue
+            for host, (address, future) in self._busy.items():
+                if address == what and not future.done():
+                    return self._forget(host, future)
 
-    def call(self, host: str, task: Callable[..., Any], *arguments: Any) -> Any:
-        """Ask a host and wait for it. What others answer meanwhile, ``wait()`` has afterwards.
-        ``HostError`` where it refuses.
+    def ask(self, host: str, question: Callable[[], Any]) -> Any:
+        """What a worker answers from its loop, whatever its host does meanwhile. It is no task, so
+        that its messages wait for no others: only the way there and back takes time.
         """
-        self.begin(host, task, *arguments)
-        while (event := self._next(timeout_s=_LOOK_S)) is None or event.host != host:
-            if event is not None:
-                self._heard.append(event)
-        if event.lost:
-            raise HostLostError(f"host {host}: it is lost: {event.error}")
-        if event.error is not None:
-            raise HostError(event.error)
-        return event.result
+        address = self.present().get(host)
+        if address is None:
+            raise HostLostError(f"host {host}: expected its worker, got none")
+        try:
+            with waiting():
+                return self._client.run(question, workers=[address])[address]
+        except (OSError, KeyError) as error:
+            raise HostLostError(f"host {host}: it is lost: {reason(error)}") from error
 
     def _answer(self, host: str, future: distributed.Future[Any]) -> Event:
         if future.status != "finished":
             error = future.exception()
             if not isinstance(error, distributed.KilledWorker) and future.status == "error":
-                del self._busy[host]
+                self._free(host)
                 return Event(host=host, error=reason(error) if error is not None else "it failed")
             return self._forget(host, future)
-        del self._busy[host]
+        self._free(host)
         try:
             return Event(host=host, result=future.result())
         except Exception as error:  # it went between its answer and our reading it
@@ -193,8 +224,12 @@ class Cluster:
     def _forget(self, host: str, future: distributed.Future[Any]) -> Event:
         # It must not run anywhere else, nor here when the host comes back.
         future.cancel()
-        del self._busy[host]
+        self._free(host)
         return Event(host=host, lost=True, error="its worker is gone, or has been silent")
+
+    def _free(self, host: str) -> None:
+        _, future = self._busy.pop(host)
+        del self._asked[future.key]
 
 
 def _by_ssh(fleet: FleetFile) -> Mapping[str, Mapping[str, Any]]:

@@ -44,6 +44,22 @@ class BlockOrder:
 
 
 @dataclass(frozen=True, kw_only=True)
+class LoadOrder:
+    """One of several generators that load a server together, for one host."""
+
+    load: str
+    """The name of the load. A host takes each once."""
+    host: str
+    part: int
+    """Its number, from 1."""
+    of: int
+    words: tuple[str, ...]
+    """wireload's options and URLs, without those that a fleet sets itself."""
+    programs: str
+    """The digest of the bundle with the native programs."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class BlockRecord:
     """A line of ``blocks.jsonl``: which host a block was given to. It is written before the host
     hears of it, so that no two hosts can have trials of one block.
@@ -59,6 +75,7 @@ class BlockRecord:
 
 
 ORDER = TypeAdapter(BlockOrder)
+LOAD_ORDER = TypeAdapter(LoadOrder)
 BLOCK = TypeAdapter(BlockRecord)
 TRIAL = TypeAdapter(TrialRecord)
 

@@ -4,6 +4,7 @@ bundles/DIGEST.json, DIGEST.tar   what was sent, until no run needs it
 runs/RUN/xxx/                     the root that the run's contestants run below
 runs/RUN/trials.jsonl             finished trials, each on disk before the next begins
 runs/RUN/orders/ATTEMPT.json      orders that were taken
+loads/LOAD/                       wireload's documents of a load, until they are sent
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from pathlib import Path
 
 from wirebench.fleet import bundles
 from wirebench.fleet.bundles import MOST_BYTES, BundleError
-from wirebench.fleet.orders import ORDER, BlockOrder, OrderError
+from wirebench.fleet.orders import LOAD_ORDER, ORDER, BlockOrder, LoadOrder, OrderError
 from wirebench.plan.repeats import path_filler
 
+DOCUMENT, LOG = "wireload.json", "wireload.hlog"
+"""What a generator leaves in the folder of its load."""
+_LOCK = ".measuring"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.~-]{0,200}")
 
@@ -73,14 +77,22 @@ class HostPlace:
             raise OrderError(f"run: expected the name of a run, got {name!r}")
         return self.folder / "runs" / name
 
+    def load(self, name: str) -> Path:
+        """The folder of a host's part of a load."""
+        if not _NAME.fullmatch(name):
+            raise OrderError(f"load: expected a name, got {name!r}")
+        return self.folder / "loads" / name
+
     def trials(self, run: str) -> Path:
         return self.run(run) / "trials.jsonl"
 
-    def lines(self, run: str) -> list[str]:
-        """The finished trials of the run. A line torn by a kill is no trial."""
+    def lines(self, run: str, *, only: frozenset[str] | None = None) -> list[str]:
+        """The finished trials of the run, or those with these ids. What a kill tore is no trial."""
         path = self.trials(run)
         content = path.read_bytes() if path.exists() else b""
-        return content[: content.rfind(b"\n") + 1].decode().splitlines()
+        # Bytes: a text would also be cut at U+2028 and others, which a wrong reply may contain.
+        lines = content[: content.rfind(b"\n") + 1].splitlines()
+        return [one.decode() for one in lines if only is None or json.loads(one)["trial"] in only]
 
     def take(self, order: BlockOrder) -> Path:
         """Note that an order was taken. ``OrderError`` the second time: no trial runs twice."""
@@ -98,13 +110,40 @@ class HostPlace:
             os.fsync(file.fileno())
         return path
 
+    def take_load(self, order: LoadOrder) -> Path:
+        """Make the folder of a load, with the order in it. ``OrderError`` the second time."""
+        folder = self.load(order.load)
+        try:
+            folder.mkdir(parents=True)
+        except FileExistsError:
+            raise OrderError(f"{order.load}: expected a new load, got one that was taken") from None
+        (folder / "order.json").write_bytes(LOAD_ORDER.dump_json(order))
+        return folder / "order.json"
+
+    def take_result(self, load: str) -> tuple[str, str]:
+        """The generator's document and log. The folder is gone then."""
+        folder = self.load(load)
+        found = (folder / DOCUMENT).read_text("utf-8"), (folder / LOG).read_text("utf-8")
+        self.forget_load(load)
+        return found
+
+    def forget_load(self, load: str) -> None:
+        shutil.rmtree(self.load(load), ignore_errors=True)
+
     @contextmanager
     def alone(self) -> Iterator[None]:
         """One process measures on this host at a time; the next one waits."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".measuring").open("w") as lock:
+        with (self.folder / _LOCK).open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+    def stay_alone(self) -> None:
+        """As ``alone()``, until this process ends, and also what it becomes by exec does."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        lock = os.open(self.folder / _LOCK, os.O_WRONLY | os.O_CREAT, 0o600)
+        os.set_inheritable(lock, True)
+        fcntl.flock(lock, fcntl.LOCK_EX)
 
     def tidy(self, run: str, keep: frozenset[str]) -> None:
         """At the end of a run: its builds go, and all bundles but those to keep. Trials stay."""

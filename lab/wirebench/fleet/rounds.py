@@ -34,6 +34,10 @@ class Handed:
     """Those that are missing."""
 
 
+_State = Literal["measured", "whole", "dropped", "lost"]
+"""Measured now; or whole, but perhaps in vain; or lost with its host, as long as it is."""
+
+
 @dataclass(kw_only=True)
 class _Block:
     """One block that was given to a host."""
@@ -42,8 +46,7 @@ class _Block:
     expected: frozenset[str]
     """The ids of its trials."""
     done: dict[str, TrialRecord] = field(default_factory=dict)
-    state: Literal["measured", "whole", "dropped", "lost"] = "measured"
-    """Measured now; or whole, but perhaps in vain; or lost with its host, as long as it is."""
+    state: _State = "measured"
 
     @property
     def missing(self) -> bool:
@@ -61,7 +64,8 @@ class Rounds:
     plan: Plan
     look: Look
     dropped: Dropped
-    keep: Callable[[TrialRecord], bool]
+    keep: Callable[..., object]
+    """Stores these trials."""
     leave: Callable[[LeftRecord], None]
     note: Callable[[BlockRecord], None]
     """Stores who has a block, before its host hears of it."""
@@ -73,6 +77,11 @@ class Rounds:
         self._cells = {cell.key: cell for cell in self.plan.cells if cell.entries}
         self._tallies = {key: CellTally(cell=cell) for key, cell in self._cells.items()}
         self._blocks: dict[tuple[str, int], _Block] = {}
+        self._states = {key: Counter[_State]() for key in self._cells}
+        """How many blocks of each cell are what: a fleet of many hosts has too many to count anew.
+        """
+        self._lost: dict[str, dict[tuple[str, int], None]] = {}
+        """By host, in the order in which they were lost."""
         self._looked: dict[str, int] = {}
         self._had: Counter[tuple[str, str]] = Counter()
         self._failures = Failures()
@@ -101,24 +110,31 @@ class Rounds:
         """What this host measures now; None if there is nothing for it at present."""
         while (at := self._unfinished(host) or self._new(host)) is not None:
             key, number = at
-            block = self._blocks[at]
             trials = self._missing(at)
             if trials:
-                block.state = "measured"
+                self._put(at, "measured")
                 return Handed(host=host, cell=self._cells[key], block=number, trials=trials)
             self._end(at)
         return None
 
     def take(self, records: Iterable[TrialRecord]) -> None:
         """Trials from a host, old and new: each is kept once, and only of the block's own host."""
+        new: dict[str, TrialRecord] = {}
+        touched: dict[tuple[str, int], _Block] = {}
         for record in records:
-            block = self._blocks.get((f"{record.study}.{record.cell}", record.block))
+            at = f"{record.study}.{record.cell}", record.block
+            block = self._blocks.get(at)
             if block is None or block.host != record.host or record.trial not in block.expected:
                 continue
             if record.trial not in block.done:
-                self.keep(record)
-                self._add(record)
-        for at, block in self._blocks.items():
+                new.setdefault(record.trial, record)
+                touched[at] = block
+        if not new:
+            return
+        self.keep(*new.values())
+        for record in new.values():
+            self._add(record)
+        for at, block in touched.items():
             if block.state == "lost" and not block.missing:
                 self._end(at)
 
@@ -129,7 +145,7 @@ class Rounds:
     @property
     def under_way(self) -> bool:
         """Whether a host has a block now."""
-        return any(block.state == "measured" for block in self._blocks.values())
+        return any(states["measured"] for states in self._states.values())
 
     @property
     def wanting(self) -> bool:
@@ -144,14 +160,7 @@ class Rounds:
         )
 
     def _unfinished(self, host: str) -> tuple[str, int] | None:
-        return next(
-            (
-                at
-                for at, block in self._blocks.items()
-                if block.host == host and block.state == "lost"
-            ),
-            None,
-        )
+        return next(iter(self._lost.get(host, ())), None)
 
     def _missing(self, at: tuple[str, int]) -> tuple[PlannedTrial, ...]:
         """The trials that the block lacks, without those of entries that are given up, which are
@@ -214,7 +223,7 @@ class Rounds:
     def _wants_more(self, key: str) -> bool:
         """Whether the cell is to have another block now. A look waits for the blocks before it."""
         cell, tally = self._cells[key], self._tallies[key]
-        under_way = self._under_way(key)
+        under_way = self._states[key]["measured"]
         have = tally.blocks + under_way
         if have < cell.min_blocks:
             return True
@@ -232,6 +241,7 @@ class Rounds:
         self._blocks[record.cell, record.block] = _Block(
             host=record.host, expected=frozenset(record.trials)
         )
+        self._states[record.cell]["measured"] += 1
         self._had[record.host, record.cell] += 1
 
     def _add(self, record: TrialRecord) -> None:
@@ -248,22 +258,27 @@ class Rounds:
         """A block is not measured any more: whole, dropped or lost."""
         key, block = at[0], self._blocks[at]
         if block.missing:
-            block.state = "lost"
+            self._put(at, "lost")
         elif self.dropped(list(block.done.values())):
             self._failures.forget(block.done.values())
-            block.state = "dropped"
+            self._put(at, "dropped")
         else:
-            block.state = "whole"
-        tally, states = self._tallies[key], self._states(key)
-        tally.run = len(states) - states.count("measured")
-        tally.dropped = states.count("dropped") + states.count("lost")
+            self._put(at, "whole")
+        tally, states = self._tallies[key], self._states[key]
+        tally.run = self._handed(key) - states["measured"]
+        tally.dropped = states["dropped"] + states["lost"]
 
-    def _states(self, key: str) -> list[str]:
-        return [block.state for (cell, _), block in self._blocks.items() if cell == key]
-
-    def _under_way(self, key: str) -> int:
-        return self._states(key).count("measured")
+    def _put(self, at: tuple[str, int], state: _State) -> None:
+        block = self._blocks[at]
+        self._states[at[0]][block.state] -= 1
+        self._states[at[0]][state] += 1
+        block.state = state
+        lost = self._lost.setdefault(block.host, {})
+        if state == "lost":
+            lost[at] = None
+        else:
+            lost.pop(at, None)
 
     def _handed(self, key: str) -> int:
         """The number of its last block."""
-        return len(self._states(key))
+        return self._states[key].total()

@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 import secrets
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from wirebench.catalog.studies import OpenLoad
 from wirebench.fleet import worker
 from wirebench.fleet.bench import FleetBench
-from wirebench.fleet.cluster import Cluster, Event, HostError
+from wirebench.fleet.cluster import Event, HostError
 from wirebench.fleet.orders import (
     BLOCK,
     ORDER,
@@ -35,6 +35,9 @@ from wirebench.trial.record import TrialRecord
 BLOCKS_FILE = "blocks.jsonl"
 _LOOK_S = 1.0
 
+Visit = Generator[tuple[Callable[..., Any], tuple[Any, ...]], Any, None]
+"""Yields tasks for a host, with their arguments, and is sent the answers."""
+
 
 class Hosts(Protocol):
     """``Cluster``, or fakes of the tests."""
@@ -45,8 +48,6 @@ class Hosts(Protocol):
     def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None: ...
 
     def wait(self, *, timeout_s: float) -> Event | None: ...
-
-    def call(self, host: str, task: Callable[..., Any], *arguments: Any) -> Any: ...
 
     def present(self) -> Mapping[str, str]: ...
 
@@ -67,7 +68,13 @@ class FleetRun:
     """Hosts that get no more blocks of this worker of theirs, and why."""
     _known: dict[str, str] = field(default_factory=dict)
     """By host, the worker that has what the run needs, and whose trials were collected."""
+    _visits: dict[str, Visit] = field(default_factory=dict)
+    """What is under way with each host. So no host waits for what another one is asked."""
     _doing: dict[str, Handed] = field(default_factory=dict)
+    _trials: dict[tuple[str, str], list[TrialRecord]] = field(default_factory=dict)
+    """Those of each cell and contestant: a large fleet has too many to look through for a block."""
+    _written: Mapping[str, Any] = field(default_factory=dict)
+    """The hosts that the run's file has."""
 
     def measure(self) -> Measured:
         """Until every cell has its blocks. ``RunStopped`` when no host is left."""
@@ -79,13 +86,14 @@ class FleetRun:
                 plan=self.plan,
                 look=self.look,
                 dropped=lambda block: bool(dropped_blocks(block)),
-                keep=self.session.keep,
+                keep=self._store,
                 leave=self.session.note_left,
                 note=self._note,
                 pace=self.session.pace(self.plan),
                 clock_ns=self.clock_ns,
                 spent_before_ns=_longest_ns(self.session.trials),
             )
+            self._index(self.session.trials)
             self._rounds.resume(blocks, self.session.trials, self.session.left)
             self._loop()
             self._tidy()
@@ -97,10 +105,12 @@ class FleetRun:
         alone_since: float | None = None
         while True:
             check()
+            here = self.hosts.present()
             for host in self.hosts.idle:
-                if self._is_usable(host):
-                    self._give(host)
-            if self._doing:
+                if self._is_usable(host, here):
+                    self._visits[host] = self._visit(host)
+                    self._go_on(host, None)
+            if self._visits:
                 alone_since = None
                 event = self.hosts.wait(timeout_s=_LOOK_S)
                 if event is not None:
@@ -108,34 +118,42 @@ class FleetRun:
                 continue
             if not self._rounds.wanting:
                 return
-            if not any(map(self._is_usable, self.hosts.present())):
+            if not any(self._is_usable(host, here) for host in here):
                 alone_since = alone_since if alone_since is not None else self.clock_ns() / 1e9
                 if self.clock_ns() / 1e9 - alone_since > self.patience_s:
                     raise RunStopped(self._nobody())
             self.hosts.wait(timeout_s=_LOOK_S)
 
-    def _give(self, host: str) -> None:
-        """The next block for a host that is idle."""
+    def _visit(self, host: str) -> Visit:
+        """Of a host that is idle: the next block for it, if there is one."""
+        yield from self._welcome(host)
+        handed = self._rounds.next(host)
+        if handed is None:
+            return
+        order = self._order(handed)
+        self._doing[host] = handed
+        self._keep(host, (yield worker.measure, (ORDER.dump_json(order).decode(),)))
+        self.say(f"{host}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
+
+    def _go_on(self, host: str, answer: Any) -> None:
+        """Ask the host the next thing of its visit."""
         try:
-            self._welcome(host)
-            handed = self._rounds.next(host)
-            if handed is None:
-                return
-            order = self._order(handed)
-            self._doing[host] = handed
-            self.hosts.begin(host, worker.measure, ORDER.dump_json(order).decode())
+            task, arguments = self._visits[host].send(answer)
+            self.hosts.begin(host, task, *arguments)
+        except StopIteration:
+            self._end(host)
         except HostError as error:
-            self._hear(Event(host=host, error=str(error), lost=not self._is_here(host)))
+            self._fail(Event(host=host, error=str(error), lost=not self._is_here(host)))
 
     def _is_here(self, host: str) -> bool:
         return host in self.hosts.present()
 
-    def _is_usable(self, host: str) -> bool:
+    def _is_usable(self, host: str, present: Mapping[str, str]) -> bool:
         """A worker that is started again gets another chance."""
-        here = self.hosts.present().get(host)
+        here = present.get(host)
         return here is not None and self._refused.get(host, ("", ""))[0] != here
 
-    def _welcome(self, host: str) -> None:
+    def _welcome(self, host: str) -> Visit:
         """Give a worker that is new to the run what it needs, and collect what the host has."""
         here = self.hosts.present().get(host)
         if here is None or self._known.get(host) == here:
@@ -144,20 +162,20 @@ class FleetRun:
         packed += [
             self.bench.packed(name, self.session.scope.needed[name]) for name in self._everybody()
         ]
-        self._check(host)
-        there = set(self.hosts.call(host, worker.has, [one.digest for one in packed]))
+        yield from self._check(host)
+        there = set((yield worker.has, ([one.digest for one in packed],)))
         for one in packed:
             if one.digest not in there:
-                self.hosts.call(host, worker.receive, one.digest, dict(one.files), one.content)
-        self._keep(host, self.hosts.call(host, worker.collect, self._run))
+                yield worker.receive, (one.digest, dict(one.files), one.content)
+        self._keep(host, (yield worker.collect, (self._run,)))
         self._known[host] = here
 
-    def _check(self, host: str) -> None:
+    def _check(self, host: str) -> Visit:
         """``HostError`` if the host cannot be in this run: it differs too much from the others, or
         from what it was when the run began.
         """
         if host not in self.bench.hosts:
-            said = json.loads(self.hosts.call(host, worker.describe, []))
+            said = json.loads((yield worker.describe, ([],)))
             self.bench.add(host, said)
         now = self.bench.hosts[host]
         before = self.session.before
@@ -169,24 +187,33 @@ class FleetRun:
                 f" ({then.get('host_id')}), got {now.get('host_id')}"
             )
         stored.update(self.bench.hosts)
-        self.session.directory.write_host({**self.bench.host(), "hosts": stored})
+        if stored != self._written:
+            self.session.directory.write_host({**self.bench.host(), "hosts": stored})
+            self._written = stored
 
     def _hear(self, event: Event) -> None:
+        if event.lost or event.error is not None:
+            self._fail(event)
+        else:
+            self._go_on(event.host, event.result)
+
+    def _fail(self, event: Event) -> None:
         host = event.host
-        handed = self._doing.pop(host, None)
-        if event.result is not None:
-            self._keep(host, event.result)
         if event.lost:
             self._known.pop(host, None)
             self.say(f"host {host} is lost: {event.error}; its block goes elsewhere")
-        elif event.error is not None:
-            self._refused[host] = (self.hosts.present().get(host, ""), event.error)
+        else:
+            self._refused[host] = (self.hosts.present().get(host, ""), str(event.error))
             self.say(f"host {host} gets no more blocks: {event.error}")
+        self._end(host)
+
+    def _end(self, host: str) -> None:
+        """Of its visit."""
+        del self._visits[host]
+        handed = self._doing.pop(host, None)
         if handed is not None:
             with hold():
                 self._rounds.ended(handed)
-            if event.result is not None:
-                self.say(f"{host}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
 
     def _keep(self, host: str, lines: Iterable[str]) -> None:
         """Keep what is new. A line that is no trial of the host ends its part in the run."""
@@ -196,6 +223,15 @@ class FleetRun:
             raise HostError(str(error)) from error
         with hold():  # a finished trial is always stored
             self._rounds.take(records)
+
+    def _store(self, *records: TrialRecord) -> None:
+        self.session.keep(*records)
+        self._index(records)
+
+    def _index(self, records: Iterable[TrialRecord]) -> None:
+        for one in records:
+            key = f"{one.study}.{one.cell}", one.contestant
+            self._trials.setdefault(key, []).append(one)
 
     def _note(self, record: BlockRecord) -> None:
         self._blocks.append(BLOCK.dump_python(record, mode="json"))
@@ -230,10 +266,10 @@ class FleetRun:
 
     def _capacity(self, key: str, contestant: str, host: str) -> float | None:
         """What it does on this host; on any, where it has not been measured on this one."""
-        cells = {cell.key: cell for cell in self.plan.cells}
-        own = [one for one in self.session.trials if one.host == host]
-        here = capacity(own, cells[key], contestant)
-        return here if here is not None else capacity(self.session.trials, cells[key], contestant)
+        (cell,) = (cell for cell in self.plan.cells if cell.key == key)
+        trials = self._trials.get((key, contestant), [])
+        here = capacity([one for one in trials if one.host == host], cell, contestant)
+        return here if here is not None else capacity(trials, cell, contestant)
 
     def _everybody(self) -> list[str]:
         """The contestants of the plan that are built here."""
@@ -246,11 +282,9 @@ class FleetRun:
             self.bench.packed(name, self.session.scope.needed.get(name)).digest
             for name in (PROGRAMS, *self._everybody())
         )
-        for host in self.hosts.idle:
-            try:
-                self.hosts.call(host, worker.tidy, self._run, keep)
-            except HostError as error:
-                self.say(f"host {host} is not tidied: {error}")
+        for event in ask_all(self.hosts, worker.tidy, self._run, keep):
+            if event.error is not None:
+                self.say(f"host {event.host} is not tidied: {event.error}")
 
     def _nobody(self) -> str:
         refused = "; ".join(f"{host}: {why}" for host, (_, why) in self._refused.items())
@@ -273,17 +307,33 @@ def _longest_ns(trials: Iterable[TrialRecord]) -> int:
     return max(by_host.values(), default=0)
 
 
-def describe_hosts(cluster: Cluster, commands: Sequence[str]) -> dict[str, dict[str, Any]]:
+def ask_all(hosts: Hosts, task: Callable[..., Any], *arguments: Any) -> list[Event]:
+    """Ask all hosts that are idle the same, and wait for the answers, in the order of the fleet."""
+    return ask_each(hosts, task, dict.fromkeys(hosts.idle, arguments))
+
+
+def ask_each(
+    hosts: Hosts, task: Callable[..., Any], arguments: Mapping[str, tuple[Any, ...]]
+) -> list[Event]:
+    """Ask these hosts, each with arguments of its own, and wait for the answers."""
+    found: dict[str, Event] = {}
+    for host, own in arguments.items():
+        try:
+            hosts.begin(host, task, *own)
+        except HostError as error:
+            found[host] = Event(host=host, lost=True, error=str(error))
+    while len(found) < len(arguments):
+        event = hosts.wait(timeout_s=_LOOK_S)
+        if event is not None and event.host in arguments:
+            found[event.host] = event
+    return [found[host] for host in arguments]
+
+
+def describe_hosts(hosts: Hosts, commands: Sequence[str]) -> dict[str, dict[str, Any]]:
     """What each host that is here says of itself. ``HostError`` if one refuses, or is lost."""
-    asked = list(cluster.idle)
-    for host in asked:
-        cluster.begin(host, worker.describe, list(commands))
-    found: dict[str, dict[str, Any]] = {}
-    while len(found) < len(asked):
-        event = cluster.wait(timeout_s=_LOOK_S)
-        if event is None:
-            continue
+    found = {}
+    for event in ask_all(hosts, worker.describe, list(commands)):
         if event.error is not None:
             raise HostError(f"host {event.host}: {event.error}")
         found[event.host] = json.loads(event.result)
-    return {host: found[host] for host in asked}
+    return found

@@ -11,6 +11,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -30,6 +31,8 @@ from wirebench.fleet.quiet import NO_PAGES, slow_down
 
 _KEPT = ("HOME", "LOGNAME", "PATH", "SHELL", "USER")
 """All that a contestant inherits, beside what the contract gives it."""
+GENERATED = (0, 1)
+"""Exit codes with which wireload has measured: the second with errors."""
 _AGAIN_S = 1.0
 _END_S = 30.0
 """How long a child has to end its trial's processes."""
@@ -46,13 +49,82 @@ def clean_environment(environment: Mapping[str, str]) -> dict[str, str]:
     }
 
 
+class Child:
+    """A process of the lab that a worker has started. It is told by its standard input."""
+
+    def __init__(self, arguments: Sequence[str], *, cores: Sequence[int]) -> None:
+        self._generates = arguments[0] == "generate"
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "wirebench.fleet.child", *arguments],
+            env={
+                **clean_environment(os.environ),
+                CORES_VARIABLE: ",".join(map(str, cores)),
+            },
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        # Not communicate(): that would close its standard input.
+        self._errors: list[str] = []
+        self._reader = threading.Thread(target=self._read_errors, daemon=True)
+        self._reader.start()
+
+    def line(self) -> str:
+        """The next line of its output; empty at its end."""
+        assert self._process.stdout is not None
+        return self._process.stdout.readline()
+
+    def tell(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):  # it has ended: finish() says how
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+
+    def finish(self) -> tuple[int, str, str]:
+        """Wait for its end without polling: its exit code, output, and last line of errors."""
+        assert self._process.stdout is not None
+        with self._process.stdout as pipe:
+            output = "".join(pipe)
+        code = self._process.wait()
+        self._reader.join()
+        last = self._errors[-1].strip() if self._errors else f"its process ended with {code}"
+        return code, output, last
+
+    def close_input(self) -> None:
+        assert self._process.stdin is not None
+        with suppress(OSError):
+            self._process.stdin.close()
+
+    def let_go(self) -> None:
+        """It ends after the trial in hand. A generator, which looks at no input once it has begun,
+        ends at once.
+        """
+        self.close_input()
+        if self._generates:
+            self.end()
+
+    def end(self) -> None:
+        self._process.send_signal(signal.SIGTERM)
+
+    def wait(self, timeout_s: float) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(timeout_s)
+
+    def _read_errors(self) -> None:
+        assert self._process.stderr is not None
+        with self._process.stderr as pipe:
+            self._errors.extend(pipe)
+
+
 class HostSide:
     """What the tasks of a worker use: the host's folder, and at most one child."""
 
     def __init__(self, name: str, place: HostPlace) -> None:
         self.name, self.place = name, place
         self._cores = share_cores()
-        self._child: subprocess.Popen[str] | None = None
+        self._child: Child | None = None
         self._lock = threading.Lock()
         self._closed = False
 
@@ -61,49 +133,44 @@ class HostSide:
         return self._cores.housekeeping
 
     def run_child(self, *arguments: str) -> str:
-        """Its output. ``OrderError`` if it refused or failed. It is waited for without polling."""
+        """Its output. ``OrderError`` if it refused or failed."""
+        self.start_child(*arguments)
+        return self.finish_child()
+
+    def start_child(self, *arguments: str) -> None:
         with self._lock:
             if self._closed:
                 raise OrderError(f"host {self.name}: its worker ends")
-            self._child = child = subprocess.Popen(
-                [sys.executable, "-m", "wirebench.fleet.child", *arguments],
-                env={
-                    **clean_environment(os.environ),
-                    CORES_VARIABLE: ",".join(map(str, self._cores.measured)),
-                },
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-                start_new_session=True,
-            )
-        assert child.stdin is not None
+            self._child = Child(arguments, cores=self._cores.measured)
+
+    @property
+    def child(self) -> Child:
+        """``OrderError`` if none has been started."""
+        if self._child is None:
+            raise OrderError(f"host {self.name}: expected a process of it, got none")
+        return self._child
+
+    def finish_child(self, *, good: Sequence[int] = (0,)) -> str:
+        """Its output, once it has ended. ``OrderError`` if not with one of these codes."""
+        child = self.child
         try:
-            # Not communicate(): that would close the child's standard input.
-            errors: list[str] = []
-            reader = threading.Thread(target=lambda: errors.extend(child.stderr or ()), daemon=True)
-            reader.start()
-            output = "".join(child.stdout or ())
-            code = child.wait()
-            reader.join()
+            code, output, last = child.finish()
         finally:
             with self._lock:
-                self._child = None
-                with suppress(OSError):
-                    child.stdin.close()
+                if self._child is child:  # and not the next one, when its worker was lost
+                    self._child = None
+                child.close_input()
         if code == WORKER_GONE:
             raise OrderError(f"host {self.name}: stopped before the end of the block")
-        if code != 0:
-            last = errors[-1].strip() if errors else f"its process ended with {code}"
+        if code not in good:
             raise OrderError(f"host {self.name}: {last}")
         return output
 
     def let_go(self) -> None:
         """The child ends after the trial in hand."""
         with self._lock:
-            if self._child is not None and self._child.stdin is not None:
-                with suppress(OSError):
-                    self._child.stdin.close()
+            if self._child is not None:
+                self._child.let_go()
 
     def close(self) -> None:
         """The child ends now; its trial in hand is lost, the finished ones are stored."""
@@ -111,10 +178,9 @@ class HostSide:
             self._closed = True
             child = self._child
             if child is not None:
-                child.send_signal(signal.SIGTERM)
+                child.end()
         if child is not None:
-            with suppress(subprocess.TimeoutExpired):
-                child.wait(_END_S)
+            child.wait(_END_S)
 
 
 class HostWorker(distributed.Worker):
@@ -255,6 +321,11 @@ def describe(commands: Sequence[str]) -> str:
     return _side().run_child("describe", *commands)
 
 
+def steady_clock() -> int:
+    """This host's clock, which wireload's ``--start`` is by."""
+    return time.monotonic_ns()
+
+
 def has(digests: Sequence[str]) -> list[str]:
     """Those of the bundles that are here."""
     return [one for one in digests if _side().place.has(one)]
@@ -265,7 +336,7 @@ def receive(digest: str, files: Mapping[str, str], content: bytes) -> None:
 
 
 def measure(order: str) -> list[str]:
-    """Run an order; the lines of all trials of its run that this host has."""
+    """Run an order; the lines of its trials. ``collect()`` has those of all orders."""
     from wirebench.fleet.orders import ORDER
 
     side = _side()
@@ -274,7 +345,7 @@ def measure(order: str) -> list[str]:
         raise OrderError(f"host {side.name}: expected an order for it, got one for {given.host}")
     path = side.place.take(given)
     side.run_child("measure", str(side.place.folder), str(path))
-    return side.place.lines(given.run)
+    return side.place.lines(given.run, only=frozenset(given.trials))
 
 
 def collect(run: str) -> list[str]:
@@ -284,3 +355,68 @@ def collect(run: str) -> list[str]:
 
 def tidy(run: str, keep: frozenset[str]) -> None:
     _side().place.tidy(run, keep)
+
+
+def reflect(address: str, token: str) -> int:
+    """Answer those who measure their link to this address. Returns the port."""
+    side = _side()
+    side.start_child("reflect", address)
+    side.child.tell(token)
+    line = side.child.line()
+    if not line:
+        side.finish_child(good=())
+    return int(line)
+
+
+def measure_link(address: str, port: int, token: str) -> str:
+    """The floor of the link to a host that reflects, as JSON."""
+    side = _side()
+    side.start_child("link", address, str(port))
+    side.child.tell(token)
+    return side.finish_child()
+
+
+def stop_reflecting() -> None:
+    side = _side()
+    side.child.close_input()
+    side.finish_child()
+
+
+def connect_load(order: str) -> str:
+    """Start this host's generator. Returns its line of JSON, when its connections are open."""
+    from wirebench.fleet.orders import LOAD_ORDER
+
+    side = _side()
+    given = LOAD_ORDER.validate_json(order)
+    if given.host != side.name:
+        raise OrderError(f"host {side.name}: expected an order for it, got one for {given.host}")
+    path = side.place.take_load(given)
+    side.start_child("generate", str(side.place.folder), str(path))
+    line = side.child.line()
+    if not line:
+        side.finish_child(good=())
+    return line
+
+
+def begin_load(at_ns: int) -> None:
+    """Tell the generator when to begin, by this host's steady clock."""
+    _side().child.tell(str(at_ns))
+
+
+def finish_load(load: str) -> tuple[str, str]:
+    """Wait for the generator's end. Returns its document and its log."""
+    side = _side()
+    side.finish_child(good=GENERATED)
+    try:
+        return side.place.take_result(load)
+    except OSError as error:
+        raise OrderError(f"host {side.name}: wireload's documents: {error.strerror}") from error
+
+
+def abandon_load(load: str) -> None:
+    """End the generator, if there is one."""
+    side = _side()
+    with suppress(OrderError):
+        side.child.end()
+        side.finish_child(good=())
+    side.place.forget_load(load)

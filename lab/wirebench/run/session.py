@@ -344,16 +344,15 @@ class Session:
             self.directory.append_left(record)
             self._left.append(record)
 
-    def keep(self, record: TrialRecord) -> bool:
-        """Store the trial, unless the run has it: a trial is kept once, wherever it comes from and
-        however often. Returns whether it was new.
+    def keep(self, *records: TrialRecord) -> None:
+        """Store the trials that the run does not have: each is kept once, wherever it comes from
+        and however often.
         """
-        if record.trial in self._known:
-            return False
-        self.directory.append_trial(record)
-        self._trials.append(record)
-        self._known.add(record.trial)
-        return True
+        new = {one.trial: one for one in records if one.trial not in self._known}
+        if new:
+            self.directory.append_trial(*new.values())
+            self._trials += new.values()
+            self._known |= new.keys()
 
 
 def _text(study: Study, preset: Preset, scope: Scope) -> StudyText:

@@ -59,9 +59,11 @@ class LineFile:
         if not existed:
             _sync_folder(path.parent)
 
-    def append(self, value: object) -> None:
-        line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-        self._file.write(line.encode(errors=_ESCAPED) + b"\n")
+    def append(self, *values: object) -> None:
+        """A line for each. Together they cost one wait for the disk."""
+        for value in values:
+            line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+            self._file.write(line.encode(errors=_ESCAPED) + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 

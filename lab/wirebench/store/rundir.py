@@ -102,8 +102,8 @@ class RunDirectory:
     def write_plan(self, plan: Plan) -> None:
         write_whole(self.path / PLAN_FILE, _PLAN.dump_python(plan, mode="json"))
 
-    def append_trial(self, record: TrialRecord) -> None:
-        self._trials.append(_TRIAL.dump_python(record, mode="json"))
+    def append_trial(self, *records: TrialRecord) -> None:
+        self._trials.append(*(_TRIAL.dump_python(record, mode="json") for record in records))
 
     def append_verify(self, record: VerifyRecord) -> None:
         self._verify.append(_VERIFY.dump_python(record, mode="json"))

@@ -279,6 +279,14 @@ class Turns(_Part):
     longest_rest_ns: int
 
 
+class Start(_Part):
+    """Of a load that was told when to begin."""
+
+    asked_steady_ns: int
+    late_ns: int
+    """How much later it began."""
+
+
 class Idle(_Part):
     """Of connections that were held and not used."""
 
@@ -325,6 +333,7 @@ class Document(_Part):
     little: Little | None = None
     open_loop: OpenLoop | None = None
     turns: Turns | None = None
+    start: Start | None = None
     idle: Idle | None = None
     broadcast: Broadcast | None = None
     generator: Generator
@@ -373,9 +382,14 @@ def _without_histograms(part: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_document(path: Path) -> Measured:
     try:
-        raw = json.loads(path.read_bytes())
+        return parse_document(path.read_bytes())
     except FileNotFoundError:
         raise DocumentError("wireload: expected a document, got none") from None
+
+
+def parse_document(text: str | bytes) -> Measured:
+    try:
+        raw = json.loads(text)
     except ValueError as error:
         raise DocumentError(f"wireload: expected a JSON document, got {error}") from error
     schema = raw.get("schema") if isinstance(raw, dict) else None

@@ -1,0 +1,175 @@
+"""``wirebench fleet load``: many generators against one server."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from wirebench.catalog import CatalogError
+from wirebench.catalog.units import duration
+from wirebench.cli.console import (
+    EXIT_FAILED,
+    EXIT_OK,
+    EXIT_UNAVAILABLE,
+    console,
+    fail,
+    say_warning,
+)
+from wirebench.run.session import NOTHING_VALID
+
+if TYPE_CHECKING:
+    from wirebench.fleet.together import Told, Whole
+
+_NOBODY = "its worker is not here; the load goes on without it"
+
+
+def load(
+    words: Annotated[
+        list[str],
+        typer.Argument(metavar="-- OPTIONS URL", help="wireload's, such as -c 500 -d 30s URL."),
+    ],
+    fleet: Annotated[
+        Path, typer.Option("--fleet", metavar="FILE", help="The hosts. Default: fleet.toml.")
+    ] = Path("fleet.toml"),
+    server: Annotated[
+        str | None,
+        typer.Option(
+            "--server",
+            metavar="HOST",
+            help=(
+                "The host of the fleet that the URL leads to: it gets no generator, and the link"
+                " of each generator to it is measured first."
+            ),
+        ),
+    ] = None,
+    wait_s: Annotated[
+        float,
+        typer.Option("--wait", min=0, metavar="SECONDS", help="How long to wait for hosts."),
+    ] = 60.0,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="FOLDER",
+            help="Write load.json, the merged log of histograms, and what each generator told.",
+        ),
+    ] = None,
+) -> None:
+    """Load one server with a generator on each host of the fleet.
+
+    All connect, then begin at one moment. A rate and a number of requests are of all together;
+    connections are each generator's own. Histograms are merged without loss.
+
+    The result is void, and the exit code 3, when the starts differ by more than 1% of the window,
+    or when a generator was the limit and not the server. It is 1 when there were errors, and 69
+    when a host could not take part.
+    """
+    from wirebench.fleet.hosts import read_fleet
+    from wirebench.fleet.quiet import make_quiet
+
+    file = read_fleet(fleet)
+    if server is not None and server not in file.hosts:
+        raise CatalogError(f"--server: expected one of {', '.join(file.hosts)}, got {server!r}")
+    make_quiet()
+    from wirebench.fleet.bundles import pack_programs
+    from wirebench.fleet.cluster import Cluster, HostError
+    from wirebench.fleet.generators import Generators, check_words
+    from wirebench.fleet.parity import refusals
+    from wirebench.fleet.session import describe_hosts
+    from wirebench.process.native import find_native, missing_native
+    from wirebench.run.local import GENERATOR
+
+    check_words(words)
+    program = find_native(GENERATOR)
+    if program is None:
+        raise CatalogError(missing_native(GENERATOR))
+    screen = console()
+
+    def say(line: str) -> None:
+        screen.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    with Cluster(file) as cluster:
+        missing = cluster.wait_for(set(file.hosts), timeout_s=wait_s)
+        if server in missing:
+            raise CatalogError(f"{file.path}: host {server}: expected its worker, got none")
+        for name in sorted(missing):
+            say_warning(f"host {name}: {_NOBODY}")
+        if not cluster.idle:
+            raise CatalogError(
+                f"{file.path}: expected the worker of a host at {file.scheduler} within"
+                f" {wait_s:g} s, got none; 'wirebench fleet init' says how to start one"
+            )
+        generators = Generators(
+            hosts=cluster,
+            programs=pack_programs([program]),
+            words=words,
+            name=time.strftime("%Y%m%dT%H%M%SZ-load", time.gmtime()),
+            say=say,
+            server=server,
+        )
+        try:
+            if refused := refusals(describe_hosts(cluster, [])):
+                raise HostError("; ".join(refused))
+            whole = generators.run()
+        except HostError as error:
+            fail(f"the load did not take place: {error}", code=EXIT_UNAVAILABLE)
+    if out is not None:
+        write(whole, out)
+    for line in lines(whole):
+        say(line)
+    if whole.void:
+        raise typer.Exit(NOTHING_VALID)
+    raise typer.Exit(EXIT_FAILED if whole.errors else EXIT_OK)
+
+
+def write(whole: Whole, folder: Path) -> None:
+    """``load.json``, ``merged.hlog``, and each host's own document and log."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "load.json").write_text(json.dumps(whole.to_json(), indent=1) + "\n", "utf-8")
+    (folder / "merged.hlog").write_text(whole.series, "utf-8")
+    for one in whole.parts:
+        (folder / f"{one.host}.json").write_text(json.dumps(one.raw) + "\n", "utf-8")
+        (folder / f"{one.host}.hlog").write_text(one.log, "utf-8")
+
+
+def lines(whole: Whole) -> Iterator[str]:
+    """The summary."""
+    rate = f": {whole.rate_per_s:,.0f}/s" if whole.rate_per_s is not None else ""
+    yield f"Requests    {whole.ok:,} right in {duration(whole.window_ns)}{rate}"
+    if whole.errors:
+        yield "Errors      " + ", ".join(f"{kind} {n:,}" for kind, n in whole.errors.items())
+    latency = whole.latency
+    told = [
+        f"p{name} {duration(value)}"
+        for name, value in latency.percentiles_ns.items()
+        if value is not None
+    ]
+    if latency.max_ns is not None:
+        told.append(f"max {duration(latency.max_ns)}")
+    if told:
+        yield "Latency     " + ", ".join(told)
+    yield "Validity    " + ("; ".join(f"void: {why}" for why in whole.void) or "one load")
+    yield f"            starts differ by {duration(whole.skew_ns)} at most"
+    first = min(one.begun_ns for one in whole.parts)
+    for one in whole.parts:
+        yield f"  {one.host}: " + ", ".join(_of_one(one, first))
+
+
+def _of_one(one: Told, first_ns: int) -> Iterator[str]:
+    from wirebench.fleet.together import floor_text
+
+    begun = duration(one.begun_ns - first_ns)
+    yield f"began {begun} after the first (known to {duration(one.uncertainty_ns)})"
+    lag = one.lag.percentiles_ns.get("99") if one.lag is not None else None
+    if lag is not None:
+        yield f"p99 of its lag {duration(lag)}"
+    share = one.document.generator.cpu_share
+    if share is not None:
+        yield f"{share:.0%} of its CPUs"
+    if one.link is not None:
+        yield floor_text(one.link)
