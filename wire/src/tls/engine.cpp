@@ -19,6 +19,7 @@
 #include "engine.hpp"
 
 #include <openssl/err.h>
+#include <openssl/proverr.h>
 #include <openssl/provider.h>
 #include <openssl/x509.h>
 #include <openssl/x509_vfy.h>
@@ -148,7 +149,6 @@ error engine::why(int returned, std::string_view doing) {
     const int reason = ERR_GET_LIB(code) == ERR_LIB_SSL ? ERR_GET_REASON(code) : 0;
     const long verdict = SSL_get_verify_result(ssl_.get());
     const bool server = SSL_is_server(ssl_.get()) == 1;
-    const unsigned long last = ERR_peek_last_error();
     if (kind == SSL_ERROR_ZERO_RETURN || (kind == SSL_ERROR_SYSCALL && code == 0)) {
         text += ": the peer closed the connection";
     } else if (reason == SSL_R_CERTIFICATE_VERIFY_FAILED && verdict != X509_V_OK) {
@@ -162,9 +162,9 @@ error engine::why(int returned, std::string_view doing) {
     } else if (reason >= SSL_AD_REASON_OFFSET) {
         text += ": the peer's alert: ";
         text += alert_name(static_cast<std::uint8_t>(reason - SSL_AD_REASON_OFFSET));
-    } else if (ERR_GET_LIB(last) == ERR_LIB_SSL &&
-               ERR_GET_REASON(last) == SSL_R_DECRYPTION_FAILED_OR_BAD_RECORD_MAC) {
-        // The cipher has noted its own, which says less.
+    } else if (ERR_GET_LIB(code) == ERR_LIB_PROV &&
+               ERR_GET_REASON(code) == PROV_R_CIPHER_OPERATION_FAILED) {
+        // Of a record of TLS 1.2. The cipher's own word says less than that of TLS.
         text += ": decryption failed or bad record mac";
     } else {
         text += ": " + take_reason();
