@@ -9,6 +9,7 @@ from typing import cast
 
 import pytest
 
+from developer.simulated_duels import record_of
 from duel_world import LOAD, SIDES
 from wirebench.catalog.studies import ClosedLoad
 from wirebench.duel.measure import TURNS_NS, Duel
@@ -26,22 +27,12 @@ Answer = Callable[[TrialSpec, int], TrialRecord]
 def record(
     spec: TrialSpec, *, late: float = 0.0, rest_ns: int = 0, failed: str | None = None
 ) -> TrialRecord:
-    return TrialRecord(
-        trial=spec.trial,
-        study=spec.study,
-        cell=spec.cell,
-        block=spec.block,
-        position=spec.position,
-        entry=spec.entry,
-        contestant=spec.contestant.identity,
-        twin_of=spec.twin_of,
+    return replace(
+        record_of(spec, metrics={}),
         status="ok" if failed is None else "failed",
         failure=None
         if failed is None
         else FailureRecord(kind=failed, phase="load", message="it failed"),
-        started_unix_ns=1,
-        elapsed_ns=1,
-        metrics={},
         validity={"late_turns": late},
         load=None if failed else {"turns": {"longest_rest_ns": rest_ns}},
     )

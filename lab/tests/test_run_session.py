@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
+from developer.simulated_duels import record_of
 from test_plan import contestant
 from wirebench.catalog.model import Contestant, Role
 from wirebench.catalog.studies import Study, load_studies
@@ -151,24 +152,15 @@ class FakeBench:
             raise PowerCutError
         self.ran.append(spec)
         crashed = spec.contestant.identity in self.crashing
-        return TrialRecord(
-            trial=spec.trial,
-            study=spec.study,
-            cell=spec.cell,
-            block=spec.block,
-            position=spec.position,
-            entry=spec.entry,
-            contestant=spec.contestant.identity,
-            twin_of=spec.twin_of,
+        return replace(
+            record_of(spec, metrics={"throughput_per_s": 5.0}, elapsed_ns=1000),
             status="failed" if crashed else "ok",
             failure=(
                 FailureRecord(kind="crashed", phase="load", message="signal 11")
                 if crashed
                 else None
             ),
-            started_unix_ns=1,
-            elapsed_ns=1000,
-            metrics={"throughput_per_s": 5.0},
+            validity={},
         )
 
     def run_in_turns(self, specs: Sequence[TrialSpec], *, length_ns: int) -> Sequence[TrialRecord]:
