@@ -285,10 +285,7 @@ class FleetSite:
             say_warning(f"host {name} is not here yet; it gets blocks once it is")
         hosts = _describe(cluster)
         if not hosts:
-            raise CatalogError(
-                f"{self.fleet.path}: expected the worker of a host at {self.fleet.scheduler} within"
-                f" {self.wait_s:g} s, got none; 'wirebench fleet init' says how to start one"
-            )
+            raise self.fleet.without_workers(self.wait_s)
         if refused := refusals(hosts):
             raise CatalogError(f"{self.fleet.path}: cannot be in one run: {'; '.join(refused)}")
         for line in differences(hosts):

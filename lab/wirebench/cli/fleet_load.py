@@ -100,10 +100,7 @@ def load(
         for name in sorted(missing):
             say_warning(f"host {name}: {_NOBODY}")
         if not cluster.idle:
-            raise CatalogError(
-                f"{file.path}: expected the worker of a host at {file.scheduler} within"
-                f" {wait_s:g} s, got none; 'wirebench fleet init' says how to start one"
-            )
+            raise file.without_workers(wait_s)
         generators = Generators(
             hosts=cluster,
             programs=pack_programs([program]),

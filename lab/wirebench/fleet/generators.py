@@ -65,7 +65,10 @@ def check_words(words: Sequence[str]) -> None:
     """``CatalogError`` where an option is not for a fleet. All else wireload itself refuses."""
     for word in words:
         if word.split("=", 1)[0] in OWN:
-            raise CatalogError(f"{word}: expected no such option, which a fleet sets itself")
+            raise CatalogError(
+                f"{word}: expected no such option: the fleet sets it, or a load in parts has no use"
+                " for it"
+            )
 
 
 def address_of(words: Sequence[str]) -> str:

@@ -45,6 +45,13 @@ class FleetFile:
         host = f"[{self.listen}]" if ":" in self.listen else self.listen
         return f"tls://{host}:{self.port}"
 
+    def without_workers(self, waited_s: float) -> CatalogError:
+        """That no host came."""
+        return CatalogError(
+            f"{self.path}: expected the worker of a host at {self.scheduler} within {waited_s:g} s,"
+            " got none; 'wirebench fleet init' says how to start one"
+        )
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
