@@ -22,9 +22,6 @@ namespace {
 constexpr double busy_generator = 0.8;
 constexpr double bound_generator = 0.95;
 
-// Of Little's ratio, which would be 1 but for the sampling of the number in flight.
-constexpr double little_tolerance = 0.05;
-
 std::string plural(std::uint64_t n, std::string_view word) {
     return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s");
 }
@@ -89,10 +86,9 @@ std::string statuses(const run_result& r, const painter& paint) {
 std::string error_lines(const run_result& r, const painter& paint) {
     const std::uint64_t total = r.counts.errors.total();
     if (total == 0) return {};
-    const double share =
-        100 * static_cast<double>(total) / static_cast<double>(total + r.counts.ok);
-    std::string out = fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
-                                  paint.red(fmt::format("{} ({:.3g}%)", grouped(total), share)));
+    std::string out =
+        fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
+                    paint.red(fmt::format("{} ({:.3g}%)", grouped(total), *r.error_percent())));
     for (std::size_t i = 0; i < error_names.size(); ++i) {
         if (r.counts.errors.by_kind[i] != 0)
             out += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
@@ -141,7 +137,7 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
                     cpus == 1 ? "core" : fmt::format("{} cores", cpus),
                     bytes_text(static_cast<double>(r.generator.rss_peak_bytes)), limit);
     if (const auto ratio = r.little_ratio()) {
-        const bool fits = std::abs(*ratio - 1) <= little_tolerance;
+        const bool fits = r.little_holds(std::uint64_t{p.asked.connections} * p.asked.in_flight);
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
                            fits ? "" : paint.yellow(", not 1: do not trust the figures"));
     }
