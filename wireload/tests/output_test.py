@@ -393,6 +393,26 @@ class Screen(unittest.TestCase):
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
 
+    def test_slow_rates_have_their_digits(self) -> None:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.4)) as server:
+            closed = load(server, *typed("-n 2 -c 1"))
+            opened = load(server, *typed("-d 900ms --rate 2.5 -c 4"))
+        self.assertRegex(closed.screen, r"2 right in .*: [12]\.\d+/s\n")
+        self.assertIn("3 due, 3.33/s; sent 3.33/s", opened.screen)
+
+    def test_who_closed_what_was_opened_again(self) -> None:
+        def closes(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            connection.sendall(reply(b"x", "200 OK", "Connection: close"))
+            return False
+
+        with serving(http(closes)) as server:
+            run = load(server, "-n", "9", "-c", "1")
+        self.assertIn("8 connections opened again: the server closes", run.screen)
+        # Here it is wireload that closes: what does not end cannot be gone on with.
+        with serving(http_replies(lambda n: reply() if n % 2 else b"noise")) as server:
+            run = load(server, "-n", "9", "-c", "1", "--timeout", "100ms")
+        self.assertIn("4 connections opened again: after errors", run.screen)
+
     def test_colour_in_a_pipe_when_asked_for(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             command = ("-n", "5", "--color", "always", f"http://127.0.0.1:{server.port}/")

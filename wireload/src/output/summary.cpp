@@ -1,7 +1,6 @@
 #include "output/summary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -229,9 +228,12 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     }
     if (p.asked.keep_alive && !p.asked.ramp && r.connections_opened > p.asked.connections &&
         r.counts.ok > 0) {
-        out.push_back(
-            fmt::format("{} opened again: the server closes connections that could be kept",
-                        plural(r.connections_opened - p.asked.connections, "connection")));
+        const error_counts& e = r.counts.errors;
+        out.push_back(fmt::format(
+            "{} opened again: {}", plural(r.connections_opened - p.asked.connections, "connection"),
+            e.total() == e[error_kind::closed_early]
+                ? "the server closes connections that could be kept"
+                : "after errors, or where the server closed one that could be kept"));
     }
     return out;
 }
@@ -248,9 +250,8 @@ std::string connect_lines(const plan& p, const run_result& r) {
     }
     if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
         if (r.elapsed > 0)
-            connect +=
-                fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(
-                                          static_cast<double>(r.connect.opened) / seconds_of(r)))));
+            connect += fmt::format(
+                ", {}", per_second(static_cast<double>(r.connect.opened) / seconds_of(r)));
         connect += fmt::format("\nPhases     p50: tcp {}",
                                time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
         const auto phase = [&](std::string_view name, const histogram& h) {
@@ -275,11 +276,10 @@ std::string connect_lines(const plan& p, const run_result& r) {
 
 std::string result_line(const run_result& r, const painter& paint) {
     if (!r.idle) {
-        return fmt::format(
-            "{} {} right in {}: {}\n", paint.bold(r.broadcast ? "Deliveries" : "Requests  "),
-            grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
-            paint.bold(fmt::format(
-                "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
+        return fmt::format("{} {} right in {}: {}\n",
+                           paint.bold(r.broadcast ? "Deliveries" : "Requests  "),
+                           grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
+                           paint.bold(per_second(r.rate_per_s())));
     }
     std::string out =
         fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"),
