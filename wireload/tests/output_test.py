@@ -613,6 +613,29 @@ class Endings(unittest.TestCase):
             self.assertTrue(rows.read_text().endswith("\n"))
             self.assertTrue(log.read_text().endswith("\n"))
 
+    def test_what_standard_output_did_not_take_is_an_error(self) -> None:
+        """Also what is larger than any buffer, of which nothing is left for the last flush."""
+        with serving(http_replies(lambda n: reply())) as server:
+            url = f"http://127.0.0.1:{server.port}/"
+            long_field = "X-Long: " + "x" * 20_000
+            for words in (
+                ["-q", "--json", "-", "-n", "5", "-H", long_field, url],
+                ["-n", "5", url],
+                ["--print", "request", "-H", long_field, url],
+                ["--manual"],
+            ):
+                with self.subTest(words[:3]), Path("/dev/full").open("w") as full:
+                    done = subprocess.run(
+                        [WIRELOAD, *words],
+                        stdout=full,
+                        stderr=subprocess.PIPE,
+                        text=True,
+                        timeout=60,
+                        check=False,
+                    )
+                    self.assertEqual(done.returncode, 2)
+                    self.assertIn("could not be written whole", done.stderr)
+
     def test_the_limit_of_open_files_is_explained(self) -> None:
         def limit() -> None:
             resource.setrlimit(resource.RLIMIT_NOFILE, (100, 100))
