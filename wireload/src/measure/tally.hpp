@@ -69,7 +69,7 @@ struct tally {
     std::uint64_t payload_out = 0;
     std::uint64_t sent_compressed = 0;  // messages
     std::uint64_t connections_opened = 0;
-    std::array<std::uint64_t, 500> statuses{};  // 100 to 599
+    std::array<std::uint64_t, 900> statuses{};  // 100 to 999: servers use those beyond 599 as well
     nanos last_done = 0;                        // the last reply or error
     nanos ended = 0;                            // the window
     std::optional<error_report> first_error;
