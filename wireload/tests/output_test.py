@@ -328,6 +328,17 @@ class Csv(unittest.TestCase):
                 float(row["rate_per_s"]), int(row["ok"]) / float(row["length_s"]), delta=0.01
             )
 
+    def test_replies_after_the_window_of_an_open_loop_have_lines_of_their_own(self) -> None:
+        words = typed("--rate 100 -d 250ms -c 25 --interval 100ms")
+        rows, document = self.rows(
+            *words, replies=http_replies(lambda n: reply(), after_s=lambda n: 0.3)
+        )
+        starts = [float(row["time_s"]) for row in rows]
+        self.assertEqual(starts[:5], [0, 0.1, 0.2, 0.3, 0.4])
+        self.assertEqual([float(row["length_s"]) for row in rows[:4]], [0.1] * 4)
+        self.assertEqual([int(row["ok"]) for row in rows[:3]], [0, 0, 0])
+        self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
+
     def test_one_line_for_each_round(self) -> None:
         words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
         rows, document = self.rows(
