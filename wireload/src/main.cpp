@@ -64,6 +64,18 @@ bool close_output(std::ofstream& file) {
     return !file.fail();
 }
 
+// Whether standard output has taken all that was written to it. What did not fit its buffer went
+// earlier, and only the stream's state tells that it failed.
+bool flush_output() {
+    const bool flushed = std::fflush(stdout) == 0 && std::cout.flush().good();
+    return flushed && std::ferror(stdout) == 0;
+}
+
+int not_written() {
+    complain("the result could not be written whole; is the disk full?");
+    return exit_nothing_measured;
+}
+
 void write_log(std::ostream& out, const plan& p, const run_result& r) {
     const auto start = std::chrono::nanoseconds(r.window_start_unix_ns);
     histogram_log_writer log(
@@ -123,7 +135,7 @@ int load(options asked) {
         const std::string bytes = request_bytes(p);
         const std::string text = isatty(STDOUT_FILENO) == 1 ? for_terminal(bytes) : bytes;
         std::fwrite(text.data(), 1, text.size(), stdout);
-        return std::fflush(stdout) == 0 ? exit_ok : exit_nothing_measured;
+        return flush_output() ? exit_ok : not_written();
     }
     if (p.asked.live == live_choice::always && !good_terminal(STDERR_FILENO)) {
         complain(
@@ -176,11 +188,7 @@ int load(options asked) {
     bool written = close_output(json_file);
     written = close_output(log_file) && written;
     written = close_output(csv_file) && written;
-    if (std::fflush(stdout) != 0 || !std::cout.flush() || !written) {
-        complain("the result could not be written whole; is the disk full?");
-        return exit_nothing_measured;
-    }
-    return exit_code(p, result);
+    return flush_output() && written ? exit_code(p, result) : not_written();
 }
 
 }  // namespace
@@ -197,7 +205,7 @@ int main(int argc, char** argv) {
             parse_command_line(std::vector<std::string>(argv, argv + argc), allowed_cpus());
         if (const auto* early = std::get_if<early_exit>(&parsed)) {
             std::fputs(early->text.c_str(), early->code == exit_ok ? stdout : stderr);
-            return early->code;
+            return flush_output() ? early->code : not_written();
         }
         return load(std::get<options>(std::move(parsed)));
     } catch (const std::exception& broken) {

@@ -9,7 +9,9 @@ import itertools
 import json
 import os
 import random
+import signal
 import socket
+import struct
 import subprocess
 import threading
 import time
@@ -27,6 +29,7 @@ from servers import (
     PING,
     PONG,
     TEXT,
+    WIRELOAD,
     Run,
     Server,
     frame,
@@ -34,6 +37,7 @@ from servers import (
     read_frame,
     serving,
     shake_hands,
+    typed,
     wireload,
 )
 
@@ -262,6 +266,37 @@ class Faults(Counted):
             run = broadcast(server, "-c", "4", "-n", "5")
         self.assertEqual((run.code, run.errors), (1, {"closed_early": 1}))
         self.assert_counts(run, messages=5, complete=4, subscribers=3)
+
+    def test_the_sender_is_lost_with_a_message(self) -> None:
+        """wireload stands still while a delivery comes and a reset behind it, so that it meets the
+        reset with its next message.
+        """
+        begun = threading.Event()
+
+        def plan(number: int, subscribers: int, message: bytes) -> Deliveries:
+            if number != 3:
+                return to_all(number, subscribers, message)
+            begun.wait(30)
+            process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, process.pid, os.WSTOPPED)
+            for who, data in to_all(number, subscribers, message):
+                sent.members[who].sendall(data)
+            lost = sent.members[sent.sender]
+            lost.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            lost.close()
+            process.send_signal(signal.SIGCONT)
+            return []
+
+        with hub(plan) as (server, sent):
+            command = [WIRELOAD, *typed("-q --json - --threads 1 --broadcast -c 3 -n 6")]
+            with subprocess.Popen(
+                [*command, f"ws://127.0.0.1:{server.port}/"], stdout=subprocess.PIPE
+            ) as process:
+                begun.set()
+                out, _ = process.communicate(timeout=30)
+        run = Run(process.returncode, json.loads(out), "")
+        self.assertEqual((run.code, run.errors), (1, {"closed_early": 1}))
+        self.assert_counts(run, messages=6, complete=6, subscribers=2)
 
     def test_all_are_closed(self) -> None:
         def plan(number: int, subscribers: int, message: bytes) -> Deliveries:

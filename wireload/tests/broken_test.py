@@ -5,7 +5,9 @@ exact.
 from __future__ import annotations
 
 import random
+import select
 import socket
+import threading
 import time
 import unittest
 
@@ -14,6 +16,7 @@ from servers import (
     MOST_MEMORY,
     TEXT,
     Server,
+    body_file,
     frame,
     http,
     http_replies,
@@ -117,6 +120,50 @@ class BrokenServers(unittest.TestCase):
         self.assertEqual(run.document["errors"]["closed_early"], 1)
         # One close and then refusals, ten failures in a row in all.
         self.assertEqual(run.document["errors"]["connect_refused"], 9)
+
+    def test_gives_up_when_what_is_left_does_not_work_any_more(self) -> None:
+        """One connection gets all that --each asks for. The other is closed then, and refused."""
+        finished = threading.Event()
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            held = bytearray()
+            if server.next_request() == 2:
+                read_request(connection, held)
+                finished.wait(30)
+                return
+            while read_request(connection, held) is not None:
+                connection.sendall(reply())
+            server.stop_listening()
+            finished.set()
+
+        with serving(handle) as server:
+            run = load(server, "--each", "40", "-c", "2", "--timeout", "40s")
+        self.assertEqual(run.document["window"]["stopped_by"], "error")
+        self.assertEqual(run.document["requests"]["ok"], 40)
+        self.assertEqual(run.errors, {"closed_early": 1, "connect_refused": 9})
+
+    def test_the_rest_of_a_request_that_was_answered_early_is_not_waited_for_for_ever(self) -> None:
+        """The server answers what comes first and takes no more."""
+
+        def early(_server: Server, connection: socket.socket) -> None:
+            if connection.recv(1):
+                connection.sendall(reply())
+                until_closed = select.poll()
+                until_closed.register(connection, select.POLLRDHUP)
+                until_closed.poll()
+
+        with body_file(b"x" * 32_000_000) as file, serving(early) as server:
+            words = ["-c", "1", "--timeout", "300ms", "--body-file", file]
+            counted = load(server, "-n", "3", *words)
+            timed = load(server, "-d", "1s", *words)
+            rated = load(server, "-d", "1s", "--rate", "100", *words)
+        # The second request waits in vain for the rest of the first; after the third there is
+        # nothing to wait for.
+        self.assertEqual(counted.errors, {"read_timeout": 1})
+        self.assertEqual(counted.document["requests"]["ok"], 2)
+        self.assertIn("no room for the rest", counted.document["first_error"]["received"])
+        self.assertGreater(timed.document["requests"]["connections_opened"], 1)
+        self.assertGreater(rated.document["requests"]["connections_opened"], 1)
 
     def test_a_single_connection_waits_for_slow_replies_and_not_for_ever(self) -> None:
         """It waits in recv() for some milliseconds, and in the loop from then on."""
@@ -236,6 +283,20 @@ class BrokenServers(unittest.TestCase):
                 )
         self.assertEqual(done.returncode, 2)
         self.assertIn("connect_timeout 3", done.stdout)
+
+    def test_where_all_wait_in_vain_no_more_are_opened(self) -> None:
+        """Sixty-four are opened at a time: the other thousands would take as long each time."""
+
+        def silent(_server: Server, connection: socket.socket) -> None:
+            while connection.recv(65536):
+                pass
+
+        with serving(silent) as server:
+            run = load(server, "-c", "600", "-d", "5s", "--timeout", "200ms", scheme="ws")
+        opened = run.document["connect"]
+        self.assertEqual((run.code, opened["opened"]), (2, 0))
+        self.assertEqual(run.errors, {"connect_timeout": opened["attempted"]})
+        self.assertLess(opened["attempted"], 300)
 
 
 if __name__ == "__main__":

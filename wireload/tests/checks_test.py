@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import socket
+import time
 import unittest
 
-from servers import http_replies, load, reply, serving
+from servers import Server, http, http_replies, load, reply, serving
 
 
 class WrongReplies(unittest.TestCase):
@@ -43,6 +45,40 @@ class WrongReplies(unittest.TestCase):
         self.assertEqual((run.code, run.errors), (1, {"bad_status": 5}))
         self.assertEqual(run.document["status_codes"], {"200": 5, "404": 5})
         self.assertIn("404", run.document["first_error"]["received"])
+
+    def test_statuses_beyond_those_of_http_are_counted_too(self) -> None:
+        with serving(
+            http_replies(lambda n: reply(b"no", "999 Denied" if n % 2 else "600 Odd"))
+        ) as (server):
+            run = load(server, "-n", "10", "-c", "1")
+        self.assertEqual((run.code, run.errors), (1, {"bad_status": 10}))
+        self.assertEqual(run.document["status_codes"], {"600": 5, "999": 5})
+
+    def test_the_report_of_a_reply_that_came_in_parts_has_its_status(self) -> None:
+        for head, body, said in (
+            (b"HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\n", b"gone", "gone"),
+            (b"HTTP/1.1 404 Not Found\r\n\r\n", b"", "0 bytes of body"),
+        ):
+
+            def answer(
+                _server: Server,
+                connection: socket.socket,
+                _number: int,
+                _request: bytes,
+                head: bytes = head,
+                body: bytes = body,
+            ) -> bool:
+                connection.sendall(head)
+                time.sleep(0.05)  # so that the rest is another read
+                connection.sendall(body)
+                return bool(body)
+
+            with self.subTest(body=body), serving(http(answer)) as server:
+                run = load(server, "-n", "1", "-c", "1")
+                self.assertEqual(run.errors, {"bad_status": 1})
+                received = run.document["first_error"]["received"]
+                self.assertIn("status 404", received)
+                self.assertIn(said, received)
 
     def test_nothing_but_wrong_statuses_is_still_a_measurement(self) -> None:
         with serving(http_replies(lambda n: reply(b"no", "404 Not Found"))) as server:

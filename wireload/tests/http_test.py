@@ -381,6 +381,20 @@ class RightReplies(unittest.TestCase):
         self.assertLessEqual(little["in_flight_mean"], 3)
         self.assertAlmostEqual(little["ratio"], 1, delta=0.2)
 
+    def test_littles_law_holds_where_threads_end_at_different_times(self) -> None:
+        def handle(server: Server, connection: socket.socket) -> None:
+            pause_s = 0.005 if server.next_request() == 1 else 0.02
+            held = bytearray()
+            while read_request(connection, held) is not None:
+                time.sleep(pause_s)
+                connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, "--each", "12", "-c", "2", "--threads", "2")
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 24))
+        # Without regard to that it would be 0.63.
+        self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.2)
+
     def test_a_slow_server_is_measured_as_it_is(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.04)) as server:
             run = load(server, "-n", "12", "-c", "3")

@@ -294,6 +294,18 @@ class Deadlines(OpenLoop):
         self.assertEqual(run.document["first_error"]["kind"], "deadline")
         self.assert_accounted(run)
 
+    def test_late_answers_are_not_of_the_rate(self) -> None:
+        """The first 36 of 40 are late, some of them inside the window. The last four are in time,
+        after its end.
+        """
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.3 if n <= 36 else 0.1)
+        ) as server:
+            run = load(server, *typed("--rate 100 -d 400ms -c 40 --deadline 200ms"))
+        self.assertGreaterEqual(run.document["open_loop"]["late"], 30)
+        self.assertEqual(run.document["requests"]["rate_per_s"], 0)
+        self.assert_accounted(run)
+
     def test_what_cannot_be_sent_in_time_is_not_sent(self) -> None:
         with serving(
             http_replies(lambda n: reply(), after_s=lambda n: 0.5 if n == 1 else 0)

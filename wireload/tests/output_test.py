@@ -328,6 +328,17 @@ class Csv(unittest.TestCase):
                 float(row["rate_per_s"]), int(row["ok"]) / float(row["length_s"]), delta=0.01
             )
 
+    def test_replies_after_the_window_of_an_open_loop_have_lines_of_their_own(self) -> None:
+        words = typed("--rate 100 -d 250ms -c 25 --interval 100ms")
+        rows, document = self.rows(
+            *words, replies=http_replies(lambda n: reply(), after_s=lambda n: 0.3)
+        )
+        starts = [float(row["time_s"]) for row in rows]
+        self.assertEqual(starts[:5], [0, 0.1, 0.2, 0.3, 0.4])
+        self.assertEqual([float(row["length_s"]) for row in rows[:4]], [0.1] * 4)
+        self.assertEqual([int(row["ok"]) for row in rows[:3]], [0, 0, 0])
+        self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
+
     def test_one_line_for_each_round(self) -> None:
         words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
         rows, document = self.rows(
@@ -392,6 +403,26 @@ class Screen(unittest.TestCase):
             )
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
+
+    def test_slow_rates_have_their_digits(self) -> None:
+        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.4)) as server:
+            closed = load(server, *typed("-n 2 -c 1"))
+            opened = load(server, *typed("-d 900ms --rate 2.5 -c 4"))
+        self.assertRegex(closed.screen, r"2 right in .*: [12]\.\d+/s\n")
+        self.assertIn("3 due, 3.33/s; sent 3.33/s", opened.screen)
+
+    def test_who_closed_what_was_opened_again(self) -> None:
+        def closes(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            connection.sendall(reply(b"x", "200 OK", "Connection: close"))
+            return False
+
+        with serving(http(closes)) as server:
+            run = load(server, "-n", "9", "-c", "1")
+        self.assertIn("8 connections opened again: the server closes", run.screen)
+        # Here it is wireload that closes: what does not end cannot be gone on with.
+        with serving(http_replies(lambda n: reply() if n % 2 else b"noise")) as server:
+            run = load(server, "-n", "9", "-c", "1", "--timeout", "100ms")
+        self.assertIn("4 connections opened again: after errors", run.screen)
 
     def test_colour_in_a_pipe_when_asked_for(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
@@ -592,6 +623,29 @@ class Endings(unittest.TestCase):
             self.assertEqual(len(rows.read_text().splitlines()), 7)
             self.assertTrue(rows.read_text().endswith("\n"))
             self.assertTrue(log.read_text().endswith("\n"))
+
+    def test_what_standard_output_did_not_take_is_an_error(self) -> None:
+        """Also what is larger than any buffer, of which nothing is left for the last flush."""
+        with serving(http_replies(lambda n: reply())) as server:
+            url = f"http://127.0.0.1:{server.port}/"
+            long_field = "X-Long: " + "x" * 20_000
+            for words in (
+                ["-q", "--json", "-", "-n", "5", "-H", long_field, url],
+                ["-n", "5", url],
+                ["--print", "request", "-H", long_field, url],
+                ["--manual"],
+            ):
+                with self.subTest(words[:3]), Path("/dev/full").open("w") as full:
+                    done = subprocess.run(
+                        [WIRELOAD, *words],
+                        stdout=full,
+                        stderr=subprocess.PIPE,
+                        text=True,
+                        timeout=60,
+                        check=False,
+                    )
+                    self.assertEqual(done.returncode, 2)
+                    self.assertIn("could not be written whole", done.stderr)
 
     def test_the_limit_of_open_files_is_explained(self) -> None:
         def limit() -> None:

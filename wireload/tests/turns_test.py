@@ -21,6 +21,7 @@ from servers import (
     http,
     http_replies,
     load,
+    read_request,
     reply,
     serving,
     typed,
@@ -114,6 +115,24 @@ class Turns(unittest.TestCase):
         self.assertGreaterEqual(turns["late"], 1)
         self.assertGreater(turns["longest_rest_ns"], 8 * MS)
         self.assertIn("another's turn", run.screen)
+
+    def test_a_time_out_in_the_rest_is_on_time_and_its_pause_not_waited_for(self) -> None:
+        """One of two connections gets no answer. Its time-out ends in the rest of the turn, and the
+        pause before it would be opened again long after the turn.
+        """
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            answers = server.next_request() == 1
+            held = bytearray()
+            while read_request(connection, held) is not None:
+                if answers:
+                    time.sleep(0.003)
+                    connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, *typed("--turns 1/1 --turn 400ms -d 280ms -c 2 --timeout 330ms"))
+        self.assertEqual(run.errors, {"read_timeout": 1})
+        self.assertEqual((run.document["turns"]["taken"], run.document["turns"]["late"]), (1, 0))
 
     def test_an_interruption_keeps_what_was_measured(self) -> None:
         with (

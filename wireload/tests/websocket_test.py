@@ -8,6 +8,7 @@ import itertools
 import json
 import random
 import socket
+import threading
 import time
 import unittest
 from collections.abc import Callable
@@ -405,6 +406,29 @@ class UsesOfConnections(unittest.TestCase):
             ("idle", 400_000_000),
         )
         self.assertIn("3 of 4 connections", run.screen)
+
+    def test_an_idle_connection_that_is_lost_while_others_are_opened_is_told(self) -> None:
+        lost = threading.Event()
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            first = server.next_request() == 1
+            if not first:
+                lost.wait(10)
+            if not shake_hands(connection):
+                return
+            if first:
+                connection.close()
+                lost.set()
+            else:
+                connection.recv(1)
+
+        with serving(handle) as server:
+            run = load_ws(server, *typed("-c 4 --idle -d 200ms --fail-if errors>24.9%"))
+        self.assertEqual((run.code, run.errors), (3, {"closed_early": 1}))
+        self.assertEqual(run.document["idle"]["held"], 3)
+        self.assertEqual(run.document["first_error"]["kind"], "closed_early")
+        self.assertEqual(run.document["thresholds"][0]["value"], 25)
+        self.assertIn("1 (25%), closed_early 1", run.screen)
 
     def test_idle_connections_take_messages_of_any_length(self) -> None:
         def pushing(server: Server, connection: socket.socket) -> None:

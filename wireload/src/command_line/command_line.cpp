@@ -13,6 +13,7 @@
 #include "command_line/readers.hpp"
 #include "command_line/suggest.hpp"
 #include "command_line/usage.hpp"
+#include "wire/proto/http_types.hpp"
 
 namespace wireload {
 namespace {
@@ -58,7 +59,8 @@ std::vector<std::string> flag_names(const CLI::App& app) {
 }
 
 void refuse_extras(const CLI::App& app) {
-    const std::vector<std::string> extras = app.remaining();
+    std::vector<std::string> extras = app.remaining();
+    std::erase(extras, "--");  // it only ends the options
     if (extras.empty()) return;
     const auto flag = std::find_if(extras.begin(), extras.end(),
                                    [](const auto& e) { return e.size() > 1 && e[0] == '-'; });
@@ -81,7 +83,7 @@ options read(const given_options& given, unsigned allowed_cpus) {
     }
     out.urls = given.raw.urls;
     for (const std::string& url : out.urls) {
-        const bool websocket = is_websocket(url);
+        const bool websocket = kind_of(url).websocket;
         if (&url != &out.urls.front() && websocket != out.websocket)
             refuse("{}: not of the same kind as {}; give URLs for http or for ws", url,
                    out.urls.front());
@@ -102,13 +104,17 @@ options read(const given_options& given, unsigned allowed_cpus) {
 
 }  // namespace
 
-bool is_websocket(const std::string& url) {
+url_kind kind_of(const std::string& url) {
     if (url.find("://") == std::string::npos)
         refuse("{}: begin the URL with http:// or ws://, as in http://{}", url, url);
     const std::string scheme = url.substr(0, url.find("://"));
-    if (scheme != "http" && scheme != "https" && scheme != "ws" && scheme != "wss")
+    const auto is = [&](std::string_view known) {
+        return wire::http::equals_ignoring_case(scheme, known);
+    };
+    const url_kind out{.websocket = is("ws") || is("wss"), .secure = is("https") || is("wss")};
+    if (!out.websocket && !out.secure && !is("http"))
         refuse("{}: '{}' is not http, https, ws or wss", url, scheme);
-    return scheme.starts_with("ws");
+    return out;
 }
 
 std::optional<std::vector<int>> parse_cpu_list(std::string_view text) {

@@ -243,6 +243,32 @@ TEST(Options, Tls) {
     EXPECT_TRUE(good({"--insecure", "https://h/"}).tls->insecure);
 }
 
+TEST(Options, TwoHyphensEndTheOptions) {
+    EXPECT_EQ(good({"-c", "3", "--", "http://h/"}).url, "http://h/");
+    EXPECT_EQ(good({"http://h/", "--"}).url, "http://h/");
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "-c: begin the URL with",
+                        refusal({"http://h/", "--", "-c"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a URL", refusal({"--"}));
+}
+
+TEST(Options, SchemesMayBeInUpperCase) {
+    EXPECT_FALSE(good({"HTTP://h/"}).tls);
+    EXPECT_TRUE(good({"HTTPS://h/"}).tls);
+    EXPECT_TRUE(good({"Ws://h/"}).websocket);
+    EXPECT_TRUE(good({"WSS://h/"}).tls);
+}
+
+TEST(Options, AUrlThatNoRequestOfAFileUsesIsRefused) {
+    const std::string path = testing::TempDir() + "wireload_options_test_requests";
+    std::ofstream(path) << R"([{"url": "http://h/"}, {"url": "HTTPS://i/"}])";
+    EXPECT_TRUE(good({"--requests-file", path}).tls);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "http://j/: all requests of --requests-file have",
+                        refusal({"--requests-file", path, "http://j/"}));
+    std::ofstream(path) << R"([{"url": "http://h/"}, {"path": "/"}])";
+    EXPECT_EQ(good({"--requests-file", path, "http://j/"}).url, "http://j/");
+    std::remove(path.c_str());
+}
+
 TEST(Options, UnknownFlagsGetASuggestion) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "there is no --duratoin; did you mean --duration?",
                         refusal({"--duratoin", "10s", "http://h/"}));
@@ -288,6 +314,8 @@ TEST(Options, RefusalsSayWhatToDo) {
                         refusal({"-H", "A: b\r\nC: d", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself",
                         refusal({"-H", "Content-Length: 3", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "one Host",
+                        refusal({"-H", "Host: a", "-H", "host: b", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "2xx",
                         refusal({"--expect-status", "20", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "echo, count or none",

@@ -15,8 +15,8 @@ namespace {
 constexpr std::string_view purpose =
     "load an HTTP or WebSocket server and report truthfully what it did";
 constexpr std::string_view target =
-    "URL is http://host[:port]/path or ws://host[:port]/path. A host name is looked up once, "
-    "before anything is timed.";
+    "URL is http://host[:port]/path or ws://host[:port]/path, with https or wss over TLS. Several "
+    "URLs take turns. A host name is looked up once, before anything is timed.";
 
 constexpr std::string_view description[] = {
     "Keeps a number of connections busy for a time or a count. Each connection sends its next "
@@ -36,7 +36,9 @@ struct pair {
 constexpr pair exit_codes[] = {
     {"0", "measured, and every reply was right"},
     {"1", "measured, with errors (unless a --fail-if says how many errors are too many)"},
-    {"2", "nothing could be measured: not one complete reply came"},
+    {"2",
+     "nothing could be measured: not one complete reply came; or the result could not be "
+     "written whole"},
     {"3", "measured, and the condition of a --fail-if holds or could not be decided"},
     {"64", "the command line is wrong"},
 };
@@ -150,8 +152,8 @@ std::string manual_option(const option_row& row) {
 
 std::string help_text() {
     std::string out = fmt::format(
-        "NAME\n  wireload - {}\n\nSYNOPSIS\n  wireload [options] URL\n\n{}\nDESCRIPTION\n", purpose,
-        wrapped(target, 2));
+        "NAME\n  wireload - {}\n\nSYNOPSIS\n  wireload [options] URL...\n\n{}\nDESCRIPTION\n",
+        purpose, wrapped(target, 2));
     for (const std::string_view paragraph : description) {
         if (paragraph != description[0]) out += "\n";
         out += wrapped(paragraph, 2);
@@ -189,7 +191,7 @@ std::string manual_page() {
         version_text());
     out += fmt::format(
         ".SH NAME\nwireload \\- {}\n.SH SYNOPSIS\n.B wireload\n[\\fIoptions\\fR] "
-        "\\fIURL\\fR\n.PP\n{}\n.SH DESCRIPTION\n",
+        "\\fIURL\\fR...\n.PP\n{}\n.SH DESCRIPTION\n",
         roff(purpose), roff(target));
     for (const std::string_view paragraph : description)
         out += fmt::format("{}{}\n", paragraph == description[0] ? "" : ".PP\n", roff(paragraph));

@@ -126,6 +126,11 @@ void read_subprotocols(const given_options& given, options& out) {
 
 void read_exchange(const given_options& given, options& out) {
     for (const std::string& h : given.raw.headers) out.headers.push_back(header(h));
+    const auto is_host = [](const auto& h) {
+        return wire::http::equals_ignoring_case(h.first, "Host");
+    };
+    if (std::count_if(out.headers.begin(), out.headers.end(), is_host) > 1)
+        refuse("--header: a request has one Host (RFC 9112 section 3.2); give it once");
     if (given.has("--expect-status")) {
         const auto set = status_set::parse(given.raw.expect_status);
         if (!set)
@@ -187,7 +192,7 @@ void read_requests_file(const given_options& given, options& out) {
         refuse("--requests-file {}", *problem);
     out.rotation = std::get<std::vector<request_options>>(std::move(requests));
     for (const request_options& r : out.rotation) {
-        if (!r.url.empty() && is_websocket(r.url))
+        if (!r.url.empty() && kind_of(r.url).websocket)
             refuse("--requests-file {}.url: {} is not an http URL", r.where, r.url);
         if (r.url.empty() && out.urls.empty()) {
             refuse(
@@ -196,6 +201,10 @@ void read_requests_file(const given_options& given, options& out) {
                 r.where);
         }
     }
+    const auto has_url = [](const request_options& r) { return !r.url.empty(); };
+    if (!out.urls.empty() && std::all_of(out.rotation.begin(), out.rotation.end(), has_url))
+        refuse("{}: all requests of --requests-file have a URL of their own; leave this one out",
+               out.urls.front());
 }
 
 }  // namespace wireload

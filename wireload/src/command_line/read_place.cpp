@@ -52,12 +52,11 @@ bool are_one_file(const std::string& a, const std::string& b) {
 }  // namespace
 
 void read_tls(const given_options& given, options& out) {
-    const auto is_secure = [](const std::string& url) {
-        return url.starts_with("https:") || url.starts_with("wss:");
-    };
-    const bool wanted = std::any_of(out.urls.begin(), out.urls.end(), is_secure) ||
-                        std::any_of(out.rotation.begin(), out.rotation.end(),
-                                    [&](const request_options& r) { return is_secure(r.url); });
+    const auto is_secure = [](const std::string& url) { return kind_of(url).secure; };
+    const bool wanted =
+        std::any_of(out.urls.begin(), out.urls.end(), is_secure) ||
+        std::any_of(out.rotation.begin(), out.rotation.end(),
+                    [&](const request_options& r) { return !r.url.empty() && is_secure(r.url); });
     if (!wanted) {
         for (const char* name : {"--cacert", "--insecure", "--cert", "--key", "--sni",
                                  "--tls-session", "--tls-max-version", "--alpn"}) {

@@ -34,7 +34,12 @@ void read_open_loop(const given_options& given, options& out);
 // When the number of threads and the seed are known.
 void complete_open_loop(options& out);
 
-// Whether `url` is for WebSocket; refuses what is neither that nor HTTP.
-bool is_websocket(const std::string& url);
+// What the scheme of a URL says; neither is http.
+struct url_kind {
+    bool websocket = false;
+    bool secure = false;
+};
+// Refuses what is neither WebSocket nor HTTP.
+url_kind kind_of(const std::string& url);
 
 }  // namespace wireload

@@ -76,7 +76,10 @@ void connection::begin_load(std::uint64_t quota) {
 void connection::finish() {
     if (finished_ || host_.gate() != nullptr) return;
     finished_ = true;
-    if (host_.closes_finished()) say_goodbye();
+    if (host_.closes_finished()) {
+        recovered();  // it is not waited for, whether it worked or not
+        say_goodbye();
+    }
     host_.finished();
 }
 
@@ -89,7 +92,11 @@ void connection::serve_due() {
         return;
     }
     if (phase_ == phase::open) {
-        if (unsent() == 0) send_some();
+        if (unsent() == 0) {
+            send_some();
+        } else if (flying_ == 0 && !has_more()) {
+            finish();  // with a request that was answered before all of it had left
+        }
         return;
     }
     if (phase_ != phase::idle || finished_) return;
@@ -156,6 +163,10 @@ void connection::stamp(nanos now) {
     host_.window().stamped();
     if (open_loop_gate* const gate = host_.gate())
         scheduled(sent_) = gate->begun(now, lag(sent_), displacement(sent_));
+}
+
+bool connection::has_more() const {
+    return owed_ || (host_.window().sending() && !host_.quota().is_used_up(quota_));
 }
 
 bool connection::may_begin() {
@@ -366,7 +377,7 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
     open_ = 0;
     back_to_idle(reset);
     if (!host_.loading() || finished_) return;
-    if (!host_.may_reconnect()) {
+    if (!host_.may_reconnect() || !has_more()) {
         finish();
         return;
     }
@@ -388,11 +399,17 @@ nanos connection::check_deadline(nanos now) {
         for (std::uint32_t i = 0; i <= ring_mask(); ++i) {
             if (times_[i] != 0) since = std::min(since, times_[i]);
         }
+    } else if (!finished_ && !in_line_ && (offset_ != 0 || unsent() != 0)) {
+        since = since_;  // answered before all of it was sent, and the rest is not taken
     }
     if (since == never) return never;
     if (since + timeout > now) return since + timeout;
     fail(opening ? error_kind::connect_timeout : error_kind::read_timeout,
-         fmt::format("nothing complete within {}", format_duration(static_cast<double>(timeout))));
+         fmt::format("{} within {}",
+                     opening || flying_ != 0
+                         ? "nothing complete"
+                         : "no room for the rest of a request that was answered already",
+                     format_duration(static_cast<double>(timeout))));
     return never;
 }
 

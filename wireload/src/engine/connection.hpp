@@ -192,6 +192,8 @@ private:
     void become_due() {
         if (!std::exchange(due_, true)) host_.due(*this);
     }
+    // Whether may_begin() may still say so.
+    bool has_more() const;
     // Whether one more request may be begun; it then must.
     bool may_begin();
     // The connection is lost: what it waited for is. Returns how many errors that is.

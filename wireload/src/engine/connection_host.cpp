@@ -88,8 +88,25 @@ connection* connection_host::next_retry() {
     return c;
 }
 
+void connection_host::finished() {
+    if (--active_ != 0) {
+        give_up_if_all_broke();
+    } else if (window_.loading()) {
+        const nanos now = clock_now();
+        window_.advance(now);  // the number in flight is sampled up to there
+        if (window_.loading()) window_.end(now);
+    }
+}
+
 void connection_host::broke() {
-    if (++broken_ == connections_) give_up();
+    ++broken_;
+    give_up_if_all_broke();
+}
+
+// With a count for each connection those that have theirs are out of it; otherwise what is left is
+// everybody's.
+void connection_host::give_up_if_all_broke() {
+    if (broken_ == (closes_finished() ? active_ : connections_)) give_up();
 }
 
 void connection_host::give_up() {

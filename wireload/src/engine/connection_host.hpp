@@ -111,9 +111,7 @@ public:
     }
     void at_iteration_end() { loop_->at_iteration_end(iteration_end_); }
     void retry_later(connection& c, nanos delay);
-    void finished() {
-        if (--active_ == 0 && window_.loading()) window_.end(clock_now());
-    }
+    void finished();
     void session_opened(nanos latency, nanos at);
     void session_closed() { --sessions_.open; }
     void open_failed(error_kind kind);
@@ -121,7 +119,7 @@ public:
     void count_unasked() { ++sessions_.unasked; }
     // Nothing works any more.
     void give_up();
-    // It failed many times in a row; it works again.
+    // It failed many times in a row; it works again, or has nothing more to send.
     void broke();
     void mended() {
         --broken_;
@@ -162,6 +160,8 @@ public:
     const session_counts& sessions() const { return sessions_; }
 
 private:
+    void give_up_if_all_broke();
+
     const plan& plan_;
     source_ports& sources_;
     control& main_;

@@ -8,6 +8,15 @@
 #include "base/repeats.hpp"
 
 namespace wireload {
+namespace {
+
+// What a report says of a reply that came in parts, of which `end` is at hand.
+std::string told(int status, std::uint64_t body_bytes, std::string_view end = {}) {
+    return fmt::format("status {} and {} bytes of body{}{}", status, body_bytes,
+                       end.empty() ? "" : ", at the end: ", end.substr(0, 600));
+}
+
+}  // namespace
 
 using wire::http::event;
 
@@ -137,11 +146,14 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     }
     const prepared_request& request = asked();
     if (const auto failed = request.checks.finish(r.checked, r.status)) {
-        const auto right = [&] {
-            return request.checks.expected(*failed, host_.the_plan().values_of(number(), oldest()));
-        };
-        answered_wrongly(oldest(), at, failed->as_error(), text,
-                         host_.wants_report() ? right() : std::string());
+        std::string right, parts;
+        if (host_.wants_report()) {
+            right =
+                request.checks.expected(*failed, host_.the_plan().values_of(number(), oldest()));
+            if (!r.whole && !text.starts_with("HTTP/"))
+                parts = told(r.status, r.checked.body_bytes, text);
+        }
+        answered_wrongly(oldest(), at, failed->as_error(), parts.empty() ? text : parts, right);
         if (counts) host_.window().count_request(request, false);
     } else {
         answered(oldest(), at);
@@ -153,6 +165,7 @@ bool http_connection::complete(reply& r, std::string_view text, nanos at) {
     }
     const bool keep = may_stay() && r.keep_alive;
     r.checked = {};
+    r.status = 0;
     r.whole = true;
     next_request(keep);
     return keep;
@@ -167,11 +180,10 @@ void http_connection::on_end() {
             return;
         }
         fail(error_kind::closed_early,
-             held->r.status == 0
-                 ? fmt::format("the connection's end after {}",
-                               held->head.empty() ? "nothing" : held->head)
-                 : fmt::format("the connection's end after status {} and {} bytes of body",
-                               held->r.status, held->r.checked.body_bytes),
+             held->r.status == 0 ? fmt::format("the connection's end after {}",
+                                               held->head.empty() ? "nothing" : held->head)
+                                 : fmt::format("the connection's end after {}",
+                                               told(held->r.status, held->r.checked.body_bytes)),
              false);
         return;
     }

@@ -69,7 +69,8 @@ private:
     // Takes what `in` has for `r`, and for the replies behind it. Returns the bytes that were not
     // used up.
     std::string_view consume(reply& r, std::string_view in, nanos at);
-    // The reply is complete. False when the connection is gone or leads a new life.
+    // The reply is complete; `text`: as much of it as is at hand. False when the connection is gone
+    // or leads a new life.
     bool complete(reply& r, std::string_view text, nanos at);
 
     std::unique_ptr<unfinished> unfinished_;

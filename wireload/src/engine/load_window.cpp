@@ -90,6 +90,7 @@ void load_window::end(nanos at) {
         tally_.at_end = in_flight_at(at);
         tally_.more_in_flight += tally_.at_end.age_sum;
     }
+    tally_.ended = at;
     if (window_open_) submit_interval();
     // Of rounds and turns, which have no intervals, there may be more.
     if (order_.interval != never) series_.leave(interval_);

@@ -136,8 +136,8 @@ public:
         if (compressed) ++tally_.sent_compressed;
     }
     void count_status(int status, std::uint64_t times = 1) {
-        if (status >= 100 && status < 600)
-            tally_.statuses[static_cast<std::size_t>(status - 100)] += times;
+        // A status line has three digits, and the first is not 0.
+        tally_.statuses[static_cast<std::size_t>(status - 100)] += times;
     }
     // Of a rotation: for each of its requests apart.
     void count_request(const prepared_request& r, bool right) {

@@ -91,12 +91,12 @@ bool open_loop_gate::right_reply(nanos due, nanos latency, nanos displacement, n
         return false;
     }
     releasing(at);
-    if (schedule_.in_window(at)) ++counts_.answered_in_window;
+    const bool late = is_late(latency);
+    if (!late && schedule_.in_window(at)) ++counts_.answered_in_window;
     if (!is_measured(due)) {
         window_.uncounted_reply();
         return false;
     }
-    const bool late = is_late(latency);
     service_.record(static_cast<std::uint64_t>(std::max<nanos>(0, at - sent_at)));
     if (displacement <= undisturbed_below_ns)
         undisturbed_.record(static_cast<std::uint64_t>(latency));

@@ -9,10 +9,13 @@ void publisher::pump() {
     window.advance(clock_now());
     while (window.loading() && ledger_.has_room()) {
         if (!find_sender()) return host_.give_up();
-        if (!send_one()) break;
+        if (!may_send()) {
+            // Where nothing is awaited either, the load is over.
+            if (ledger_.in_flight() == 0) window.end(clock_now());
+            return;
+        }
+        if (!send_one()) return;
     }
-    // Nothing may be sent, and nothing is awaited: the load is over.
-    if (window.loading() && ledger_.in_flight() == 0) window.end(clock_now());
 }
 
 bool publisher::find_sender() {
@@ -20,16 +23,20 @@ bool publisher::find_sender() {
     return sender_ < connections_.size();
 }
 
+bool publisher::may_send() { return host_.window().sending() && host_.quota().take(unused_quota_); }
+
 bool publisher::send_one() {
     load_window& window = host_.window();
-    if (!window.sending() || !host_.quota().take(unused_quota_)) return false;
     const nanos now = clock_now();
     window.advance(now);
     // The message is on its way before the subscribers are told to wait for it: with thousands of
     // them that takes longer than the first delivery, and nothing is read meanwhile.
     if (!window.loading()) return false;
     // Broadcasts are for WebSocket alone.
-    if (!static_cast<ws_connection&>(connections_[sender_]).publish(ledger_.next())) return false;
+    if (!static_cast<ws_connection&>(connections_[sender_]).publish(ledger_.next())) {
+        host_.quota().give_back();
+        return false;
+    }
     std::uint32_t subscribers = 0;
     for (std::uint32_t i = 0; i < connections_.size(); ++i) {
         if (!connections_[i].is_subscribed()) continue;

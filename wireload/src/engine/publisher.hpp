@@ -25,7 +25,10 @@ public:
 private:
     // Whether a subscriber is left.
     bool find_sender();
-    // Whether it was sent; else nothing may be sent, or the sender is lost.
+    // Whether one more message may be sent; it then has to be.
+    bool may_send();
+    // Whether it was. Else the load has ended, or the sender is lost: that it is comes next, and
+    // then pump() again.
     bool send_one();
 
     connection_host& host_;

@@ -30,6 +30,16 @@ public:
         }
         return true;
     }
+    // Whether take() would say no, and always will.
+    bool is_used_up(std::uint64_t own) const {
+        if (kind_ == load_order::quota::each) return own == 0;
+        return kind_ == load_order::quota::shared && taken_ == 0 &&
+               shared_->load(std::memory_order_relaxed) <= 0;
+    }
+    // The last one taken from the shared count was not begun after all.
+    void give_back() {
+        if (kind_ == load_order::quota::shared) ++taken_;
+    }
     bool is_for_each() const { return kind_ == load_order::quota::each; }
 
 private:

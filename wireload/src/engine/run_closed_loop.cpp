@@ -48,14 +48,18 @@ load_order make_order(const options& o, nanos window_start, std::atomic<std::int
     return order;
 }
 
-// Each thread samples at moments of its own; the sum of their means is the mean of the sum.
-std::optional<double> mean_in_flight(const run_steps& steps) {
+// Each thread samples at moments of its own; the sum of their means is the mean of the sum. With a
+// count a thread may end before the others, and has nothing in flight from then on; or after the
+// window, while a connection of it pauses, and has nothing in flight there.
+std::optional<double> mean_in_flight(const run_steps& steps, nanos start, nanos elapsed) {
     double mean = 0;
     for (const auto& w : steps.workers()) {
         const tally& counts = w->result();
-        if (counts.in_flight_samples == 0) return std::nullopt;
+        if (counts.in_flight_samples == 0 || elapsed <= 0) return std::nullopt;
+        const nanos sampled = std::max<nanos>(0, counts.ended - start);
         mean += static_cast<double>(counts.in_flight_sum) /
-                static_cast<double>(counts.in_flight_samples);
+                static_cast<double>(counts.in_flight_samples) * static_cast<double>(sampled) /
+                static_cast<double>(elapsed);
     }
     return mean;
 }
@@ -68,9 +72,7 @@ void note_broadcast(run_steps& steps, tally& counts) {
         result.subscribers += w->sessions().open;
         result.last.merge(w->broadcasts().last());
     }
-    const std::uint64_t known = result.subscribers + counts.broadcast.left;
-    if (known < out.connect.opened)
-        counts.errors[error_kind::closed_early] += out.connect.opened - known;
+    steps.note_lost_before(counts, result.subscribers + counts.broadcast.left);
 }
 
 void note_result(run_steps& steps, const load_order& order, nanos end) {
@@ -86,7 +88,7 @@ void note_result(run_steps& steps, const load_order& order, nanos end) {
     out.interval = order.interval;
     out.counts.add(counts);
     steps.note_opened(counts);
-    out.in_flight_mean = mean_in_flight(steps);
+    out.in_flight_mean = mean_in_flight(steps, order.window_start, out.elapsed);
     out.unanswered = counts.at_end;
 }
 

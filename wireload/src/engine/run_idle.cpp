@@ -49,8 +49,7 @@ void run_idle(run_steps& steps) {
         idle.messages += w->sessions().unasked;
     }
     // Those that were lost while others were still being opened.
-    const std::uint64_t known = idle.held + counts.errors.total();
-    if (known < idle.opened) counts.errors[error_kind::closed_early] += idle.opened - known;
+    steps.note_lost_before(counts, idle.held + counts.errors.total());
     out.counts.add(counts);
 }
 

@@ -248,6 +248,17 @@ tally run_steps::gather() const {
     return sum;
 }
 
+void run_steps::note_lost_before(tally& counts, std::uint64_t known) const {
+    const std::uint64_t opened = out_.connect.opened;
+    if (known >= opened) return;
+    counts.errors[error_kind::closed_early] += opened - known;
+    if (out_.counts.first_error) return;  // of opening them
+    counts.first_error =
+        error_report{error_kind::closed_early, "nothing yet", "a connection that stays open",
+                     "the connection's end before the window"};
+    counts.first_error_at = 0;
+}
+
 void run_steps::note_opened(const tally& counts) {
     const bool keep_alive = plan_.asked.keep_alive;
     out_.connections_opened = counts.connections_opened + (keep_alive ? out_.connect.opened : 0);

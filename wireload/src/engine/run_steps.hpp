@@ -67,6 +67,9 @@ public:
     void show(std::string_view phase, nanos start, nanos end = never, std::uint64_t count = 0);
 
     tally gather() const;
+    // Of the connections that were opened `known` are accounted for. The others were lost before
+    // the window, which is an error where nobody opens them again.
+    void note_lost_before(tally& counts, std::uint64_t known) const;
     // Adds the connections of a window to those of the connect phase. Without keep-alive,
     // connecting is a part of the window.
     void note_opened(const tally& counts);

@@ -179,6 +179,11 @@ void worker::begin_open(std::uint32_t count, std::uint32_t at_once) {
 
 void worker::open_more() {
     opening_phase& opening = host_.opening();
+    // As many as are opened at once have all waited in vain: so would the others, as many at a
+    // time, for minutes where there are thousands.
+    const connect_tally& opened = host_.meter().counts();
+    if (opened.opened == 0 && opened.errors[error_kind::connect_timeout] >= opening.at_once())
+        opening.give_up();
     while (const auto i = opening.take(connections_.size())) {
         connection& c = connections_[*i];
         if (!c.is_idle()) continue;
@@ -197,7 +202,6 @@ void worker::begin_load(const load_order& order) {
     wire::event_loop& loop = host_.loop();
     load_window& window = host_.window();
     host_.begin_load(order);
-    loop.arm(deadline_timer_, loop.now() + plan_.asked.timeout);
     window.advance(clock_now());
     if (window.next_edge() != never) loop.arm(edge_timer_, to_time_point(window.next_edge()));
     if (pacer_ != nullptr) {

@@ -1,6 +1,7 @@
 #include "measure/run_result.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 namespace wireload {
 
@@ -28,6 +29,26 @@ std::optional<double> run_result::little_ratio() const {
     if (!in_flight_mean || *in_flight_mean <= 0 || elapsed <= 0 || all.empty()) return std::nullopt;
     const double spent = *all.mean_ns() * static_cast<double>(all.count()) + counts.more_in_flight;
     return spent / static_cast<double>(elapsed) / *in_flight_mean;
+}
+
+bool run_result::little_holds(std::uint64_t most) const {
+    constexpr double tolerance = 0.05;
+    constexpr double deviations = 4;
+    // By the latencies, and by the samples. These are of random moments (load_window.cpp), so the
+    // variance of their mean is that of the number in flight over their count; and the variance of
+    // a number between 0 and `most` with mean m is m (most - m) at most (Bhatia and Davis 2000).
+    const double sampled = *in_flight_mean;
+    const double exact = *little_ratio() * sampled;
+    const double variance = exact * std::max(0.0, static_cast<double>(most) - exact);
+    const double error = std::sqrt(variance / static_cast<double>(counts.in_flight_samples));
+    return std::abs(exact - sampled) <= std::max(tolerance * sampled, deviations * error);
+}
+
+std::optional<double> run_result::error_percent() const {
+    const std::uint64_t errors = counts.errors.total();
+    const std::uint64_t all = errors + (idle ? idle->held : counts.ok);
+    if (all == 0) return std::nullopt;
+    return 100 * static_cast<double>(errors) / static_cast<double>(all);
 }
 
 bool run_result::nothing_measured() const {

@@ -99,6 +99,12 @@ struct run_result {
     // Little's law: the time that requests spent in flight inside the window / its length / their
     // mean number. Absent where the number was not sampled.
     std::optional<double> little_ratio() const;
+    // Whether that ratio is 1 as nearly as the samples can tell; `most`: requests in flight at a
+    // time. Precondition: there is a ratio.
+    bool little_holds(std::uint64_t most) const;
+    // The share of errors in them and the right replies (of idle connections: those held), in %.
+    // Absent when there were neither.
+    std::optional<double> error_percent() const;
     // Not one complete reply came, right or wrong.
     bool nothing_measured() const;
 };

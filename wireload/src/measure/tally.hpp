@@ -69,8 +69,9 @@ struct tally {
     std::uint64_t payload_out = 0;
     std::uint64_t sent_compressed = 0;  // messages
     std::uint64_t connections_opened = 0;
-    std::array<std::uint64_t, 500> statuses{};  // 100 to 599
+    std::array<std::uint64_t, 900> statuses{};  // 100 to 999: servers use those beyond 599 as well
     nanos last_done = 0;                        // the last reply or error
+    nanos ended = 0;                            // the window
     std::optional<error_report> first_error;
     nanos first_error_at = never;
 
@@ -104,6 +105,7 @@ struct tally {
         }
         broadcast.add(other.broadcast);
         last_done = std::max(last_done, other.last_done);
+        ended = std::max(ended, other.ended);
         in_flight_samples += other.in_flight_samples;
         in_flight_sum += other.in_flight_sum;
         more_in_flight += other.more_in_flight;

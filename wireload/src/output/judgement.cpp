@@ -31,12 +31,7 @@ judgement judge(const threshold& t, const run_result& r) {
     case threshold_metric::mean: out.value = h.mean_ns(); break;
     case threshold_metric::max: out.value = in_double(h.max_ns()); break;
     case threshold_metric::errors: out.value = static_cast<double>(r.counts.errors.total()); break;
-    case threshold_metric::errors_percent: {
-        const double errors = static_cast<double>(r.counts.errors.total());
-        const double all = errors + static_cast<double>(r.counts.ok);
-        if (all > 0) out.value = 100 * errors / all;
-        break;
-    }
+    case threshold_metric::errors_percent: out.value = r.error_percent(); break;
     case threshold_metric::ok: out.value = static_cast<double>(r.counts.ok); break;
     case threshold_metric::rate:
         if (r.elapsed > 0) out.value = r.rate_per_s();

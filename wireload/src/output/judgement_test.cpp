@@ -46,6 +46,15 @@ TEST(Threshold, IsJudgedByWhatWasMeasured) {
     }
 }
 
+TEST(Threshold, TheShareOfErrorsOfIdleConnectionsIsOfThoseHeld) {
+    run_result r = measured();
+    r.counts.ok = 0;
+    r.idle.emplace().held = 990;
+    EXPECT_DOUBLE_EQ(*judge(good("errors>1%"), r).value, 1);
+    r.counts.errors = {};
+    EXPECT_FALSE(*judge(good("errors>1%"), r).holds);
+}
+
 TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
     run_result r = measured();
     EXPECT_EQ(judge(good("lag_p99<1h"), r).why_undecided, "only an open loop (--rate) has it");

@@ -1,7 +1,5 @@
 #include "output/open_loop_report.hpp"
 
-#include <cmath>
-
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
@@ -12,8 +10,6 @@ namespace wireload {
 namespace {
 
 using json = nlohmann::ordered_json;
-
-std::string whole(double rate) { return grouped(static_cast<std::uint64_t>(std::llround(rate))); }
 
 std::string rate_text(std::uint64_t milli) {
     return fmt::format("{:.10g}/s", static_cast<double>(milli) / 1e3);
@@ -121,9 +117,9 @@ std::string open_loop_lines(const run_result& r) {
     const open_loop_result& open = *r.open_loop;
     const rates rate = rates_of(r);
     const bool by_clock = r.stopped_by == stop_reason::duration;
-    std::string out =
-        fmt::format("Schedule   {} due, {}/s; ", grouped(open.counts.scheduled), whole(rate.asked));
-    out += by_clock ? fmt::format("sent {}/s; ", whole(rate.sent)) : std::string();
+    std::string out = fmt::format("Schedule   {} due, {}; ", grouped(open.counts.scheduled),
+                                  per_second(rate.asked));
+    out += by_clock ? fmt::format("sent {}; ", per_second(rate.sent)) : std::string();
     out += fmt::format("{} waited at most\n", grouped(open.counts.backlog_max));
     out += fmt::format("Service    {} from sending\n", percentiles(open.service));
     return out + fmt::format("Lag        {} by the generator\n", percentiles(open.lag));
@@ -143,8 +139,8 @@ std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) 
             : most ? fmt::format("the server could not keep up with {} in flight", grouped(*most))
                    : fmt::format("the server could not keep up with {} connections",
                                  grouped(p.asked.connections));
-        out.push_back(
-            fmt::format("asked {}/s, sent {}/s: {}", whole(rate.asked), whole(rate.sent), who));
+        out.push_back(fmt::format("asked {}, sent {}: {}", per_second(rate.asked),
+                                  per_second(rate.sent), who));
     }
     if (c.not_sent != 0)
         out.push_back(

@@ -79,6 +79,11 @@ std::string grouped(std::uint64_t n) {
     return out;
 }
 
+std::string per_second(double rate) {
+    if (rate > 0 && rate < 99.95) return fmt::format("{:.3g}/s", rate);
+    return grouped(static_cast<std::uint64_t>(std::llround(rate))) + "/s";
+}
+
 std::string bytes_text(double n) {
     static constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     std::size_t unit = 0;

@@ -44,6 +44,7 @@ private:
 };
 
 std::string grouped(std::uint64_t n);  // "1,234,567"
+std::string per_second(double rate);   // "21,419/s"; of a slow one three digits: "0.333/s"
 std::string bytes_text(double n);      // "1.5 MiB"
 std::string time_or_dash(const std::optional<std::uint64_t>& ns);
 

@@ -15,10 +15,12 @@ std::string microseconds(const std::optional<std::uint64_t>& ns) {
 
 std::vector<interval_span> spans_of(const plan& p, const run_result& r) {
     std::vector<interval_span> out;
+    // Of an open loop the series goes on until the last reply has come.
+    const nanos end = r.elapsed + (r.open_loop ? r.open_loop->drain : 0);
     nanos at = 0;
     for (std::size_t i = 0; i < r.series->records().size(); ++i) {
         const nanos length = p.asked.ramp ? (i < r.rounds.size() ? r.rounds[i].elapsed : 0)
-                                          : std::clamp<nanos>(r.elapsed - at, 0, r.interval);
+                                          : std::clamp<nanos>(end - at, 0, r.interval);
         out.push_back({at, length});
         at += length;
     }

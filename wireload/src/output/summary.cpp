@@ -1,7 +1,6 @@
 #include "output/summary.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 #include <vector>
 
@@ -21,9 +20,6 @@ namespace {
 // second, what was measured is the generator.
 constexpr double busy_generator = 0.8;
 constexpr double bound_generator = 0.95;
-
-// Of Little's ratio, which would be 1 but for the sampling of the number in flight.
-constexpr double little_tolerance = 0.05;
 
 std::string plural(std::uint64_t n, std::string_view word) {
     return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s");
@@ -89,10 +85,9 @@ std::string statuses(const run_result& r, const painter& paint) {
 std::string error_lines(const run_result& r, const painter& paint) {
     const std::uint64_t total = r.counts.errors.total();
     if (total == 0) return {};
-    const double share =
-        100 * static_cast<double>(total) / static_cast<double>(total + r.counts.ok);
-    std::string out = fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
-                                  paint.red(fmt::format("{} ({:.3g}%)", grouped(total), share)));
+    std::string out =
+        fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
+                    paint.red(fmt::format("{} ({:.3g}%)", grouped(total), *r.error_percent())));
     for (std::size_t i = 0; i < error_names.size(); ++i) {
         if (r.counts.errors.by_kind[i] != 0)
             out += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
@@ -141,7 +136,7 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
                     cpus == 1 ? "core" : fmt::format("{} cores", cpus),
                     bytes_text(static_cast<double>(r.generator.rss_peak_bytes)), limit);
     if (const auto ratio = r.little_ratio()) {
-        const bool fits = std::abs(*ratio - 1) <= little_tolerance;
+        const bool fits = r.little_holds(std::uint64_t{p.asked.connections} * p.asked.in_flight);
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
                            fits ? "" : paint.yellow(", not 1: do not trust the figures"));
     }
@@ -233,9 +228,12 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     }
     if (p.asked.keep_alive && !p.asked.ramp && r.connections_opened > p.asked.connections &&
         r.counts.ok > 0) {
-        out.push_back(
-            fmt::format("{} opened again: the server closes connections that could be kept",
-                        plural(r.connections_opened - p.asked.connections, "connection")));
+        const error_counts& e = r.counts.errors;
+        out.push_back(fmt::format(
+            "{} opened again: {}", plural(r.connections_opened - p.asked.connections, "connection"),
+            e.total() == e[error_kind::closed_early]
+                ? "the server closes connections that could be kept"
+                : "after errors, or where the server closed one that could be kept"));
     }
     return out;
 }
@@ -252,9 +250,8 @@ std::string connect_lines(const plan& p, const run_result& r) {
     }
     if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
         if (r.elapsed > 0)
-            connect +=
-                fmt::format(", {}/s", grouped(static_cast<std::uint64_t>(std::llround(
-                                          static_cast<double>(r.connect.opened) / seconds_of(r)))));
+            connect += fmt::format(
+                ", {}", per_second(static_cast<double>(r.connect.opened) / seconds_of(r)));
         connect += fmt::format("\nPhases     p50: tcp {}",
                                time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
         const auto phase = [&](std::string_view name, const histogram& h) {
@@ -279,11 +276,10 @@ std::string connect_lines(const plan& p, const run_result& r) {
 
 std::string result_line(const run_result& r, const painter& paint) {
     if (!r.idle) {
-        return fmt::format(
-            "{} {} right in {}: {}\n", paint.bold(r.broadcast ? "Deliveries" : "Requests  "),
-            grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
-            paint.bold(fmt::format(
-                "{}/s", grouped(static_cast<std::uint64_t>(std::llround(r.rate_per_s()))))));
+        return fmt::format("{} {} right in {}: {}\n",
+                           paint.bold(r.broadcast ? "Deliveries" : "Requests  "),
+                           grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
+                           paint.bold(per_second(r.rate_per_s())));
     }
     std::string out =
         fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"),
