@@ -18,6 +18,7 @@ import pytest
 from synthetic_run import World, write_run
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.duel.plan import STUDY as DUEL
 from wirebench.history import index as index_module
 from wirebench.history.changes import LEAST_RUNS, changes_of
 from wirebench.history.index import INDEX_FILE, Figure, Index, Point, Series
@@ -396,3 +397,21 @@ def test_the_command_says_what_is_wrong(
 ) -> None:
     assert run_app(["history", *arguments, "--results", str(results)]) == EXIT_USAGE
     assert expected in capsys.readouterr().err
+
+
+def test_where_only_duels_are_kept_the_command_says_that_they_have_no_series(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in (RUN_FILE, PLAN_FILE, TRIALS_FILE):
+        for file in results.glob(f"*/{name}"):
+            file.write_text(file.read_text().replace('"concurrency"', f'"{DUEL}"'))
+    command = ["history", "show", "throughput_per_s", "--results", str(results)]
+    assert run_app(command) == EXIT_USAGE
+    assert "there are only duels and gates" in capsys.readouterr().err
+
+
+def test_without_runs_the_command_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["history", "show", "p99_ns", "--results", str(tmp_path)]) == EXIT_USAGE
+    assert "there are no runs yet" in capsys.readouterr().err

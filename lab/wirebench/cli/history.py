@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from wirebench.history.index import Index, RunRow, Series
 
 MOST_SERIES = 20
-_check = partial(check_known, nothing="there are no runs yet")
 
 Results = Annotated[
     Path | None,
@@ -105,15 +104,17 @@ def show(
 
     check_output("--html", html)
     with _index(results) as index:
-        _check("METRIC", metric, index.metrics())
+        runs = index.runs()
+        check = partial(check_known, nothing=_why_no_series(runs))
+        check("METRIC", metric, index.metrics())
         if contestant is not None:
-            _check("--contestant", contestant, index.contestants())
+            check("--contestant", contestant, index.contestants())
         if cell is not None:
             known = index.cells()
-            _check("--cell", cell, [*known, *(one.partition(".")[2] for one in known)])
-        hosts = [one.host_id for one in index.runs() if one.host_id]
+            check("--cell", cell, [*known, *(one.partition(".")[2] for one in known)])
+        hosts = [one.host_id for one in runs if one.host_id]
         if host is not None:
-            _check("--host", host, hosts)
+            check("--host", host, hosts)
         wanted = host or next(iter(hosts), "")
         found = index.series(metric, host_id=wanted, contestant=contestant, cell=cell)
     if not found:
@@ -128,6 +129,19 @@ def show(
     if html is not None:
         html.write_text(page(found), encoding="utf-8")
         out.print(f"page: {html}", markup=False, soft_wrap=True)
+
+
+def _why_no_series(runs: Sequence[RunRow]) -> str:
+    from wirebench.duel.plan import STUDY as DUEL
+
+    if not runs:
+        return "there are no runs yet"
+    if all(DUEL in one.studies for one in runs if one.status == "complete"):
+        return (
+            "there are only duels and gates, whose sides have no series, since they differ from one"
+            " to the next; runs of contestants have"
+        )
+    return "no complete run can be read"
 
 
 def _say_rest(found: Sequence[Series]) -> None:
