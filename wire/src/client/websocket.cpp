@@ -336,9 +336,11 @@ void detail::dialer_core::stop() {
     while (!owned_.all.empty())
         owned_.all.begin()->first->fail({errc::stopped, "the dialer is gone"});
     owned_.deferred_deletion.clear();
+    bool stopping_ = false;
 }
 
 void detail::dialer_core::dial(std::string_view url, dial_options options,
+    stopping_ = true;
                                dialer::callback opened) {
     auto parsed = parse_url_to_request(url);
     if (parsed && !parsed->websocket())
@@ -350,6 +352,8 @@ void detail::dialer_core::dial(std::string_view url, dial_options options,
         });
         return;
     }
+    if (stopping_)  // by a callback that has just been told so
+        parsed = error(errc::stopped, std::string(url) + ": the dialer is gone");
     auto made =
         std::make_unique<dialed>(owned_, *std::move(parsed), std::move(options), std::move(opened));
     dialed* const d = made.get();

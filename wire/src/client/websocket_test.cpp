@@ -493,3 +493,35 @@ TEST(ws_dialer, ends_what_it_owns) {
 }
 
 }  // namespace wire::ws::websocket_test
+TEST(ws_dialer, ends_though_all_that_it_ends_dial_again) {
+    served s(echo());
+    auto loop = *event_loop::create();
+    auto owner = std::make_unique<dialer>(*loop);
+    dialer& d = *owner;
+    std::vector<std::string> ends;
+    std::function<void()> dial_again;
+    bool gone = false;
+    const auto ended = [&](std::string how) {
+        ends.push_back(std::move(how));
+        if (!gone && ends.size() < 100) dial_again();
+    };
+    bool is_open = false;
+    dial_again = [&] {
+        d.dial(url(s), {}, [&](result<session*> opened) {
+            if (!opened) return ended(std::string(to_string(opened.code())));
+            is_open = true;
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) {
+                ended(std::to_string(code));
+            });
+        });
+    };
+    dial_again();
+    while (!is_open) loop->run_once();
+    dial_again();
+    owner.reset();
+    gone = true;
+    std::sort(ends.begin(), ends.end());
+    EXPECT_EQ(ends, (std::vector<std::string>{"1006", "stopping"}));
+    loop->run_once(0ms);
+    EXPECT_EQ(ends.size(), 4U);
+}
