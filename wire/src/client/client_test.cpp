@@ -347,7 +347,11 @@ TEST(async_client, from_inside_a_callback) {
 TEST(async_client, names_are_looked_up) {
     served s(mirror);
     auto loop = *event_loop::create();
-    async_client c(*loop);
+    client_options options;
+    options.resolve = [](const std::string& host, std::uint16_t port) {
+        return resolve(host, port);
+    };
+    async_client c(*loop, options);
     std::string got;
     c.get("http://localhost:" + std::to_string(s.port()) + "/",
           [&](result<reply> r) { got = show(r); });
@@ -365,12 +369,16 @@ TEST(async_client, what_is_unfinished_ends_with_the_client) {
     {
         client_options options;
         options.max_connections_per_host = 1;
+        options.resolve = [](const std::string&,
+                             std::uint16_t port) -> result<std::vector<address>> {
+            return std::vector<address>{address::loopback_v4(port)};
+        };
         async_client c(*loop, options);
         const auto note = [&](result<reply> r) { ends.push_back(r.code()); };
-        c.get(raw.url(), note);              // under way
-        c.get(raw.url(), note);              // waiting
-        c.get("http://localhost:1/", note);  // being looked up
-        c.get("nonsense", note);             // refused, but not told yet
+        c.get(raw.url(), note);                 // under way
+        c.get(raw.url(), note);                 // waiting
+        c.get("http://some.example:1/", note);  // being looked up
+        c.get("nonsense", note);                // refused, but not told yet
         EXPECT_TRUE(ends.empty());
     }
     EXPECT_EQ(ends, std::vector<errc>(4, errc::stopped));

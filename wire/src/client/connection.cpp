@@ -216,7 +216,7 @@ void client_connection::pump() {
                     {errc::bad_argument,
                      about(*job_) + "request body: `later` is not for the blocking client"});
             t.sending = upload::idle;
-            if (phase_ == phase::sending) owner_->loop().disarm(timer_);
+            go_on_waiting();
         } else if (*state == source_state::end) {
             t.sending = upload::done;
             if (phase_ == phase::sending) {
@@ -228,6 +228,7 @@ void client_connection::pump() {
             go_on_waiting();
         }
         flush();
+        if (t.sending == upload::idle) stop_waiting_for_source();
         if (t.sending != upload::pulling) return;
     }
     owner_->loop().arm(t.wake, owner_->loop().now());
@@ -243,9 +244,12 @@ void client_connection::stop_awaiting_continue() {
 }
 
 void client_connection::on_drained() {
-    if (job_ != nullptr && job_->streamed != nullptr &&
-        job_->streamed->sending == client_transfer::upload::pulling) {
+    using upload = client_transfer::upload;
+    const client_transfer* const t = job_ != nullptr ? job_->streamed.get() : nullptr;
+    if (t != nullptr && t->sending == upload::pulling) {
         pump();
+    } else if (t != nullptr && t->sending == upload::idle) {
+        stop_waiting_for_source();
     } else if (phase_ == phase::waiting && behind() == 0) {
         await_response();  // only now is all sent
     }
@@ -264,6 +268,11 @@ void client_connection::resume_body() {
 void client_connection::go_on_waiting() {
     if (phase_ == phase::sending || (phase_ == phase::body && !paused_))
         enter(phase_, job_->timeouts(owner_->options()).body_timeout);
+}
+
+// A source that has nothing takes its own time, once the server has taken all that it gave.
+void client_connection::stop_waiting_for_source() {
+    if (phase_ == phase::sending && unsent() == 0) owner_->loop().disarm(timer_);
 }
 
 void client_connection::pause() {
@@ -581,7 +590,8 @@ void client_connection::on_timer() {
         break;
     case phase::body:
         // The server may be waiting for the rest of a body that its source does not have yet.
-        if (job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::idle)
+        if (job_->streamed != nullptr && job_->streamed->sending == client_transfer::upload::idle &&
+            unsent() == 0)
             break;
         fail({errc::timed_out, about(*job_) + "response body: it stopped coming"});
         break;

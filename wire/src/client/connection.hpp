@@ -178,6 +178,7 @@ private:
     void pump();
     void stop_awaiting_continue();
     void go_on_waiting();
+    void stop_waiting_for_source();
     void take(std::span<char> bytes);
     std::size_t consume(std::span<char> bytes);
     step next_step(std::span<char> bytes);

@@ -11,6 +11,11 @@ namespace {
 // of each family, where there are both.
 constexpr std::size_t most_destinations = 4;
 
+// RFC 6761 section 6.3, as browsers and curl have it: whatever the system's tables say.
+std::vector<address> this_host(std::uint16_t port) {
+    return {*address::parse("::1", port), address::loopback_v4(port)};
+}
+
 bool uses_proxy(const url& to, const open_options& options) {
     return options.unix_socket.empty() && !options.proxy.empty() &&
            !goes_direct(options.no_proxy, to);
@@ -77,9 +82,11 @@ std::uint16_t opener::port(phase p) const noexcept {
     return to_.proxy && p != phase::destination ? to_.proxy->port : to_.port;
 }
 
-// At once for a literal.
+// At once for a literal, and for "localhost" unless the user looks names up.
 void opener::find(phase p) {
     if (auto literal = address::parse(host(p), port(p))) return found(p, {*literal});
+    if (!options_->resolve && http::equals_ignoring_case(host(p), "localhost"))
+        return found(p, this_host(port(p)));
     look_up(p);
 }
 

@@ -44,6 +44,21 @@ TEST(opening, both_clients_go_on_to_the_address_that_answers) {
     dial.resolve = options.resolve;
     EXPECT_TRUE(ws::blocking_client::connect(name_url(s.port(), "ws") + "ws", dial));
 }
+TEST(opening, localhost_is_this_host_unless_the_user_looks_names_up) {
+    served s([](http::response res) { res.send("x"); });
+    http::client_options options;
+    const auto opened = [&] {
+        auto c = *http::client::create(options);
+        return c.get("http://LocalHost:" + std::to_string(s.port()));
+    };
+    const auto known = opened();
+    ASSERT_TRUE(known) << known.error().message;
+    EXPECT_EQ(known->opening().resolve, 0ns);
+    options.resolve = to_addresses({"127.0.0.1"});
+    const auto asked = opened();
+    ASSERT_TRUE(asked) << asked.error().message;
+    EXPECT_GT(asked->opening().resolve, 0ns);
+}
 TEST(opening, look_ups_have_a_limit_of_their_own) {
     std::atomic<bool> release{false};
     http::client_options options;

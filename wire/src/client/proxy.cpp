@@ -1,8 +1,11 @@
 // Proxy URLs, the hosts that need no proxy, and the CONNECT conversation.
 #include "proxy.hpp"
 
+#include <algorithm>
 #include <limits>
 
+#include "proto/char_tables.hpp"
+#include "wire/loop/network.hpp"
 #include "wire/proto/base64.hpp"
 #include "wire/proto/http_types.hpp"
 #include "wire/proto/http_writer.hpp"
@@ -84,31 +87,45 @@ static bool is_same_host(std::string_view host, std::string_view name) noexcept 
     return address && address == parse_ipv6(name);
 }
 
-bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
-    for (std::string_view entry : no_proxy) {
-        if (entry == "*") return true;
-        std::string_view name = entry;
-        // A port follows the only colon, or the colon behind brackets; other colons belong to an
-        // IPv6 address.
-        const auto colon = name.rfind(':');
-        if (colon != std::string_view::npos &&
-            (name.find(':') == colon || name[colon - 1] == ']')) {
-            if (name.substr(colon + 1) != std::to_string(to.port)) continue;
-            name = name.substr(0, colon);
-        }
-        if (name.size() > 2 && name.front() == '[' && name.back() == ']')
-            name = name.substr(1, name.size() - 2);
-        const bool only_under = !name.empty() && name.front() == '.';
-        if (only_under) name.remove_prefix(1);
-        if (name.empty()) continue;
-        const std::string_view host = to.host;
-        if (!only_under && is_same_host(host, name)) return true;
-        if (host.size() > name.size() && host[host.size() - name.size() - 1] == '.' &&
-            http::equals_ignoring_case(host.substr(host.size() - name.size()), name)) {
-            return true;
-        }
+static bool is_in_network(std::string_view host, std::string_view text) {
+    const auto at = address::parse(host, 0);
+    if (!at) return false;
+    const auto net = network::around(text);
+    return net && net->contains(*at);
+}
+
+// The dot that ends a name in full (RFC 1034 section 3.1) changes nothing.
+static std::string_view without_last_dot(std::string_view name) noexcept {
+    return name.size() > 1 && name.back() == '.' ? name.substr(0, name.size() - 1) : name;
+}
+
+static bool is_named_by(std::string_view entry, std::string_view host, std::uint16_t port) {
+    std::string_view name = http::detail::trim(entry);
+    // A port follows the only colon, or the colon behind brackets; other colons belong to an IPv6
+    // address.
+    const auto colon = name.rfind(':');
+    if (colon != std::string_view::npos && (name.find(':') == colon || name[colon - 1] == ']')) {
+        if (name.substr(colon + 1) != std::to_string(port)) return false;
+        name = name.substr(0, colon);
     }
-    return false;
+    if (name == "*") return true;
+    if (name.size() > 2 && name.front() == '[' && name.back() == ']')
+        name = name.substr(1, name.size() - 2);
+    if (name.find('/') != std::string_view::npos) return is_in_network(host, name);
+    if (name.starts_with("*.")) name.remove_prefix(1);
+    const bool only_under = name.starts_with('.');
+    if (only_under) name.remove_prefix(1);
+    name = without_last_dot(name);
+    if (name.empty()) return false;
+    if (!only_under && is_same_host(host, name)) return true;
+    return host.size() > name.size() && host[host.size() - name.size() - 1] == '.' &&
+           http::equals_ignoring_case(host.substr(host.size() - name.size()), name);
+}
+
+bool goes_direct(const std::vector<std::string>& no_proxy, const url& to) {
+    const std::string_view host = without_last_dot(to.host);
+    return std::any_of(no_proxy.begin(), no_proxy.end(),
+                       [&](const std::string& entry) { return is_named_by(entry, host, to.port); });
 }
 
 tunnel::tunnel(const proxy_server& proxy, std::string host, std::uint16_t port,

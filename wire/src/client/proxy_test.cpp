@@ -84,8 +84,37 @@ TEST(proxy, some_hosts_go_direct) {
     EXPECT_TRUE(direct("0:0:0:0:0:0:0:1", "http://[::1]/"));
     EXPECT_FALSE(direct("2001:db8::2", "http://[2001:db8::1]/"));
     EXPECT_FALSE(direct("not.an.address", "http://other/"));
-    for (const char* nothing : {"", ".", ":80", "[]"})
+    EXPECT_TRUE(direct("*:80", "http://a/"));
+    EXPECT_FALSE(direct("*:80", "http://a:81/"));
+    EXPECT_TRUE(direct("*.example.org", "http://www.example.org/"));
+    EXPECT_FALSE(direct("*.example.org", "http://example.org/"));
+    EXPECT_FALSE(direct("*example.org", "http://example.org/"));
+    EXPECT_TRUE(direct(" example.org\t", "http://example.org/"));
+    EXPECT_TRUE(direct("example.org.", "http://www.example.org/"));
+    EXPECT_TRUE(direct("example.org", "http://EXAMPLE.org./"));
+    for (const char* nothing : {"", ".", "..", " ", ":80", "[]", "*.", "/", "/8"})
         EXPECT_FALSE(direct(nothing, "http://a/")) << nothing;
+}
+TEST(proxy, hosts_of_some_networks_go_direct) {
+    const auto direct = [](const std::string& entry, const std::string& to) {
+        return goes_direct({entry}, *parse_url(to));
+    };
+    EXPECT_TRUE(direct("192.168.0.0/16", "http://192.168.255.1/"));
+    EXPECT_FALSE(direct("192.168.0.0/16", "http://192.169.0.1/"));
+    EXPECT_TRUE(direct("192.168.7.7/16", "http://192.168.0.1/"));
+    EXPECT_TRUE(direct("10.0.0.0/8:8080", "http://10.1.1.1:8080/"));
+    EXPECT_FALSE(direct("10.0.0.0/8:8080", "http://10.1.1.1/"));
+    EXPECT_TRUE(direct("0.0.0.0/0", "http://8.8.8.8/"));
+    EXPECT_FALSE(direct("0.0.0.0/0", "http://[::1]/"));
+    EXPECT_TRUE(direct("fd00::/8", "http://[fdab::1]/"));
+    EXPECT_FALSE(direct("fd00::/8", "http://[fe80::1]/"));
+    EXPECT_TRUE(direct("[fd00::/8]:81", "http://[fdab::1]:81/"));
+    EXPECT_TRUE(direct("127.0.0.0/8", "http://[::ffff:127.0.0.1]/"));
+    EXPECT_FALSE(direct("127.0.0.0/8", "http://localhost/"));
+    EXPECT_FALSE(direct("10.0.0.0/33", "http://10.0.0.1/"));
+    EXPECT_FALSE(direct("10.0.0.0/", "http://10.0.0.1/"));
+    EXPECT_FALSE(direct("10/8", "http://10.0.0.1/"));
+    EXPECT_FALSE(direct("example.org/8", "http://example.org/"));
 }
 TEST(proxy, is_sent_whole_urls_over_one_connection) {
     raw_server p([](raw_server& r) {

@@ -7,7 +7,9 @@
 
 #include "loop_client.hpp"
 #include "raw_server.hpp"
+#include "scratch_folder.hpp"
 #include "served.hpp"
+#include "wire/loop/unix_socket.hpp"
 
 namespace wire::http::streaming_test {
 
@@ -111,6 +113,31 @@ TEST_F(streaming, a_source_that_has_nothing_yet_is_asked_again_when_told) {
     }
     run();
     EXPECT_EQ(body, "9");
+}
+TEST_F(streaming, a_server_that_takes_nothing_is_not_waited_for_while_the_source_has_nothing) {
+    const testing::scratch_folder folder;
+    const auto door = listen_unix(folder.file("s"));  // whose connections nobody accepts
+    ASSERT_TRUE(door) << door.error().message;
+    options.unix_socket = folder.file("s");
+    options.body_timeout = 20ms;
+    int pulls = 0;
+    body_source slow;
+    slow.pull = [&](buffer& out, std::size_t most) -> result<source_state> {
+        ++pulls;
+        out.append(std::string(most, 'x'));
+        return source_state::later;
+    };
+    const auto id = c().send(upload("http://localhost/", std::move(slow)), pieces());
+    int resumed = 0;
+    for (; resumed < 1000; ++resumed) {
+        for (const auto until = clock::now() + 100ms; !got && clock::now() < until;)
+            loop->run_once(5ms);
+        if (got) break;
+        c().resume_body(id);
+    }
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->code(), errc::timed_out);
+    EXPECT_EQ(pulls, resumed + 1);  // it ended without having been told to go on
 }
 TEST_F(streaming, a_source_is_held_to_its_word) {
     served s(count_body);

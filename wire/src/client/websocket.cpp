@@ -7,9 +7,11 @@
 //     handshake     parser_    handshake_timeout   an accepted 101 -> open, and the caller is given
 //                                                  the session; any other answer -> over
 //     open          session_   the session's       session_finished() -> lingering; the connection
-//                                                  is lost -> over
-//     lingering     session_   close_timeout       the server closes the connection, as RFC 6455
-//                                                  section 7.1.1 wants it -> over
+//                                                  is lost, or the server answers no more -> over
+//     lingering     session_   close_timeout; as   the server closes the connection, as RFC 6455
+//                              long as it takes    section 7.1.1 wants it -> over
+//                              what was sent,
+//                              write_timeout
 //     over          -          -                   deleted at the end of the loop iteration
 //
 // In `over` whoever still waits is told: the dial's callback, or the session's on_close().
@@ -263,7 +265,9 @@ private:
     // do so.
     void session_finished() override {
         if (is_closed()) return;
+        if (session_->gave_up) return fail(errc::timed_out);
         lingering_ = true;
+        lingering_since_ = owner_->loop->now();
         // No loop runs that would notice the server's end.
         if (owner_->blocking && unsent() == 0) return close();
         shutdown_write();
@@ -273,8 +277,9 @@ private:
 
     void on_timer() {
         if (session_ != nullptr) {
-            // What was sent before the end is still being taken.
-            const time_point due = last_write_ + options_.limits.close_timeout;
+            // What was sent before the end is still being taken, but not for ever.
+            const time_point due = std::min(last_write_ + options_.limits.close_timeout,
+                                            lingering_since_ + options_.limits.write_timeout);
             if (is_full() && due > owner_->loop->now()) return owner_->loop->arm(timer_, due);
             fail(errc::timed_out);
         } else {
@@ -296,6 +301,7 @@ private:
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     time_point last_write_;
+    time_point lingering_since_;
     bool lingering_ = false;
     bool tunnelled_ = false;
     bool over_ = false;
@@ -330,9 +336,11 @@ public:
 private:
     dialed_owner owned_;
     std::shared_ptr<char> alive_ = std::make_shared<char>();
+    bool stopping_ = false;
 };
 
 void detail::dialer_core::stop() {
+    stopping_ = true;
     while (!owned_.all.empty())
         owned_.all.begin()->first->fail({errc::stopped, "the dialer is gone"});
     owned_.deferred_deletion.clear();
@@ -344,6 +352,8 @@ void detail::dialer_core::dial(std::string_view url, dial_options options,
     if (parsed && !parsed->websocket())
         parsed =
             error(errc::bad_url, std::string(url) + ": this client is for ws:// and wss:// URLs");
+    if (stopping_)  // by a callback that has just been told so
+        parsed = error(errc::stopped, std::string(url) + ": the dialer is gone");
     if (!parsed) {
         owned_.loop->post([opened = std::move(opened), why = parsed.error()]() mutable {
             opened(std::move(why));

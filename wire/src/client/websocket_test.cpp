@@ -358,6 +358,48 @@ TEST(ws_dialer, what_was_sent_before_close_arrives) {
         EXPECT_EQ(ending, "1000 ");
     }
 }
+TEST(ws_dialer, does_not_wait_for_ever_for_a_server_that_takes_the_last_bytes_slowly) {
+    constexpr std::size_t size = 40'000'000;
+    for (const bool server_first : {false, true}) {
+        std::size_t taken = 0;
+        std::string ending;
+        {
+            raw_server raw([&taken, server_first](raw_server& r) {
+                auto v = r.accept();
+                accept_handshake(v);
+                if (server_first) v.send(std::string("\x88\x02\x03\xE8", 4));
+                std::string bytes(1'000'000, '\0');
+                while (taken < size) {
+                    const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+                    if (n <= 0) break;
+                    taken += static_cast<std::size_t>(n);
+                    std::this_thread::sleep_for(std::chrono::microseconds(n / 20));
+                }
+            });
+            auto loop = *event_loop::create();
+            dialer d(*loop);
+            dial_options options;
+            options.limits.close_timeout = 500ms;
+            options.limits.write_timeout = 1s;
+            options.limits.max_unsent_bytes = 2 * size;  // the server is heard meanwhile
+            bool over = false;
+            d.dial(raw.url("/", "ws"), options, [&](result<session*> opened) {
+                ASSERT_TRUE(opened);
+                (*opened)->on_close([&](session&, std::uint16_t code, std::string_view reason) {
+                    ending = std::to_string(code) + " " + std::string(reason);
+                    loop->post([&] { over = true; });
+                });
+                (*opened)->send(std::string(size, 'x'), opcode::binary);
+                if (!server_first) (*opened)->close();
+            });
+            while (!over) loop->run_once();
+            // Until nothing is to be done any more: then the connection has ended.
+            while (loop->next_timeout() != clock::duration::max()) loop->run_once();
+        }
+        EXPECT_LT(taken, size);
+        EXPECT_EQ(ending, server_first ? "1000 " : "1006 no answer to close");
+    }
+}
 TEST(ws_dialer, hears_its_server_however_much_it_sends) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
@@ -490,6 +532,38 @@ TEST(ws_dialer, ends_what_it_owns) {
     std::sort(ends.begin(), ends.end());
     EXPECT_EQ(ends, (std::vector<std::string>{"1006", "stopping", "stopping"}));
     loop->run_once(0ms);
+}
+TEST(ws_dialer, ends_though_all_that_it_ends_dial_again) {
+    served s(echo());
+    auto loop = *event_loop::create();
+    auto owner = std::make_unique<dialer>(*loop);
+    dialer& d = *owner;
+    std::vector<std::string> ends;
+    std::function<void()> dial_again;
+    bool gone = false;
+    const auto ended = [&](std::string how) {
+        ends.push_back(std::move(how));
+        if (!gone && ends.size() < 100) dial_again();
+    };
+    bool is_open = false;
+    dial_again = [&] {
+        d.dial(url(s), {}, [&](result<session*> opened) {
+            if (!opened) return ended(std::string(to_string(opened.code())));
+            is_open = true;
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view) {
+                ended(std::to_string(code));
+            });
+        });
+    };
+    dial_again();
+    while (!is_open) loop->run_once();
+    dial_again();
+    owner.reset();
+    gone = true;
+    std::sort(ends.begin(), ends.end());
+    EXPECT_EQ(ends, (std::vector<std::string>{"1006", "stopping"}));
+    loop->run_once(0ms);
+    EXPECT_EQ(ends.size(), 4U);
 }
 
 }  // namespace wire::ws::websocket_test

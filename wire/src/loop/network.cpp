@@ -43,7 +43,11 @@ bool is_mapped(const octets& o) noexcept {
 
 }  // namespace
 
-result<network> network::parse(std::string_view text) {
+result<network> network::parse(std::string_view text) { return read(text, true); }
+
+result<network> network::around(std::string_view text) { return read(text, false); }
+
+result<network> network::read(std::string_view text, bool exactly) {
     network out;
     if (text == "unix:") {
         out.base_ = address::unix_peer();
@@ -69,7 +73,7 @@ result<network> network::parse(std::string_view text) {
             return bad("the prefix must be a number of at most " + std::to_string(bits));
         bits = given;
     }
-    for (std::size_t i = bits; i < at.size * 8; ++i) {
+    for (std::size_t i = bits; exactly && i < at.size * 8; ++i) {
         if ((at.at[i / 8] >> (7 - i % 8) & 1) != 0) return bad("bits are set beyond the prefix");
     }
     out.bits_ = static_cast<std::uint8_t>(bits);

@@ -32,6 +32,14 @@ TEST(network, contains_what_its_prefix_says) {
     EXPECT_FALSE(within("0.0.0.0/0", "unix:"));
     EXPECT_FALSE(within("::/0", "unix:"));
 }
+TEST(network, around_an_address) {
+    const auto n = network::around("192.168.1.77/16");
+    ASSERT_TRUE(n) << n.error().message;
+    EXPECT_TRUE(n->contains(*address::parse("192.168.200.1", 80)));
+    EXPECT_FALSE(n->contains(*address::parse("192.169.1.77", 80)));
+    EXPECT_TRUE(network::around("fd00::1/8")->contains(*address::parse("fdff::2", 80)));
+    EXPECT_EQ(network::around("10.0.0.1/33").code(), errc::bad_argument);
+}
 TEST(network, refuses_what_is_none) {
     for (const char* text :
          {"", "/8", "10.0.0.0/", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.1/8", "10.0.0.0/8 ",

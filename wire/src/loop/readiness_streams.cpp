@@ -146,7 +146,8 @@ bool readiness_engine::receive(stream_core& s, int flags) noexcept {
             s.on_data(bytes);
         }
     } else if (n == 0) {
-        s.peer_finished();
+        // The kernel announces it again when that has been given.
+        if (!s.holds_back()) s.peer_finished();
     } else if (errno != EAGAIN && errno != EINTR) {
         s.receive_failed(errno);
     } else {

@@ -206,7 +206,7 @@ bool stream_core::send_lasting(std::string_view bytes) noexcept {
 std::size_t stream_core::under_way() const noexcept { return engine().under_way(*this); }
 
 bool stream_core::quiet() const noexcept {
-    if (filter_ != nullptr && (filter_->more_ || filter_->has_ended())) return false;
+    if (holds_back() || (filter_ != nullptr && filter_->has_ended())) return false;
     return engine().quiet(*this);
 }
 
@@ -219,7 +219,7 @@ void stream_core::resume_reading() noexcept {
     reading_ = true;
     update_interest();
     // What came before the pause is given from there.
-    if (filter_ != nullptr && filter_->more_) flush_later();
+    if (holds_back()) flush_later();
 }
 
 void stream_core::shutdown_write() noexcept {

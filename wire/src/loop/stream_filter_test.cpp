@@ -310,6 +310,37 @@ TEST_F(filtered_streams, a_pause_in_the_middle_holds_the_rest) {
     }
     EXPECT_EQ(server.log, "open ");
 }
+// Whether the end of the connection comes during the pause or finds it over.
+TEST_F(filtered_streams, what_a_pause_held_back_comes_before_the_end) {
+    for (const bool during : {true, false}) {
+        for (const bool in_order : {true, false}) {
+            connect_to_raw_server();
+            client.on_opened = [&] { client.pause_reading(); };
+            server.write("yo!" + veiled("held") + (in_order ? std::string(1, end_mark) : ""));
+            if (during) server.shutdown_write();
+            run_until([&] { return client.is_open(); });
+            some_iterations();
+            server.shutdown_write();
+            some_iterations();
+            EXPECT_EQ(client.received, "");
+            EXPECT_EQ(client.log, "connected open ");
+            client.resume_reading();
+            run_until([&] { return client.log != "connected open "; });
+            some_iterations();
+            EXPECT_EQ(client.received, "held");
+            EXPECT_EQ(client.log, in_order ? "connected open end "
+                                           : "connected open failed: the connection's end, without "
+                                             "the peer's word that it has sent all ");
+            client.close();
+            server.close();
+            client.on_opened = nullptr;
+            client.log.clear();
+            client.received.clear();
+            server.log.clear();
+            server.received.clear();
+        }
+    }
+}
 TEST_F(filtered_streams, idle_ones_hold_no_buffer) {
     connect();
     client.write("x");

@@ -17,7 +17,8 @@
 //     slow               EAGAIN, a part sent      the kernel waits for room; on_drained() when done
 //
 // While a stream does not read, what came already is withheld by slot, and given when it reads
-// again, from the next iteration (resumed_).
+// again, from the next iteration (resumed_). A filter holds bytes back by itself: then only the end
+// is withheld.
 //
 //     owner of            is
 //     a socket            the ring's table, by its slot
@@ -373,10 +374,12 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         } else if (c.result > 0) {
             deliver(index, generation, ring_->buffer(id).first(static_cast<std::size_t>(c.result)));
         } else if (c.result == 0) {
-            if ((s.reading_ || s.state_ != stream_core::state::open) && !has_withheld(index)) {
+            const bool reads = s.reading_ || s.state_ != stream_core::state::open;
+            if (reads && !has_withheld(index) && !s.holds_back()) {
                 s.peer_finished();
             } else {
                 withhold(index, {}, true);
+                if (s.reading_) resumed_.push_back(index);
             }
         } else if (c.result == -ENOBUFS || c.result == -ECANCELED || c.result == -EINTR ||
                    c.result == -EAGAIN) {
@@ -436,11 +439,13 @@ bool uring_engine::serve_withheld() {
         withheld w = std::move(found->second);
         withheld_.erase(found);
         const std::uint32_t generation = slots_[index].generation;
-        deliver(index, generation, w.bytes.bytes());
+        stream_core& s = *slots_[index].owner;
+        if (s.filter_ == nullptr || s.holds_back()) deliver(index, generation, w.bytes.bytes());
         served = true;
-        if (!w.end || !is_current(index, generation)) continue;
-        if (slots_[index].owner->reading_) {
-            slots_[index].owner->peer_finished();
+        // What a filter held back may have had its own end in it.
+        if (!w.end || !is_current(index, generation) || s.ended_) continue;
+        if (s.reading_) {
+            s.peer_finished();
         } else {
             withhold(index, {}, true);
         }

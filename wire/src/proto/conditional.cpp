@@ -196,7 +196,7 @@ range_kind check_ranges(const header_list& fields, const validators& v, std::uin
         std::string_view one = trim(text.substr(0, comma));
         text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
         if (one.empty()) continue;  // lists may have empty elements
-        if (++asked > most) return range_kind::unsatisfiable;
+        if (++asked > most) return range_kind::whole;
         std::uint64_t first = 0;
         std::uint64_t last = 0;
         if (take_bytes(one, first)) {
@@ -217,8 +217,7 @@ range_kind check_ranges(const header_list& fields, const validators& v, std::uin
             last = size - 1;
         }
         for (const byte_range& other : out) {
-            if (first < other.first + other.length && other.first <= last)
-                return range_kind::unsatisfiable;
+            if (first < other.first + other.length && other.first <= last) return range_kind::whole;
         }
         out.push_back({first, last - first + 1});
     }

@@ -111,16 +111,16 @@ TEST(conditional, ranges) {
     EXPECT_EQ(ranges("bytes=-1000"), "0+100 ");
     EXPECT_EQ(ranges("bytes=50-59, ,0-9,-1"), "50+10 0+10 99+1 ");
     EXPECT_EQ(ranges("bytes=100-, 0-0"), "0+1 ");
-    for (const auto r : {"bytes=100-", "bytes=100-200", "bytes=-0", "bytes=0-9,5-20", "bytes=0-,-1",
-                         "bytes=0-0,2-2,4-4,6-6,8-8", "bytes=18446744073709551615-"}) {
+    for (const auto r : {"bytes=100-", "bytes=100-200", "bytes=-0", "bytes=18446744073709551615-"})
         EXPECT_EQ(ranges(r), "416") << r;
-    }
     EXPECT_EQ(ranges("bytes=0-", "", strong, 0), "416");
     EXPECT_EQ(ranges("bytes=-0", "", strong, 0), "416");
     EXPECT_EQ(ranges("bytes=-5", "", strong, 0), "whole");
     EXPECT_EQ(ranges("bytes=0-,-5", "", strong, 0), "whole");
-    for (const auto r : {"bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=1",
-                         "bytes=--1", "bytes=1-2x", "lines=0-1", "bytes 0-1", "bytes=+1-2"}) {
+    for (const auto r :
+         {"bytes", "bytes=", "bytes=,", "bytes=a-b", "bytes=5-2", "bytes=1", "bytes=--1",
+          "bytes=1-2x", "lines=0-1", "bytes 0-1", "bytes=+1-2", "bytes=0-9,5-20", "bytes=0-,-1",
+          "bytes=0-63,-64", "bytes=0-0,2-2,4-4,6-6,8-8"}) {
         EXPECT_EQ(ranges(r), "whole") << r;
     }
 }

@@ -2,6 +2,9 @@
 //
 //     state       input                                next state   answer
 //     start       the first boundary                   delimited    as delimited
+//                 anything else                        preamble     as preamble
+//     preamble    bytes before the first boundary      preamble     need_more; they are consumed
+//                 a boundary                           delimited    as delimited
 //     delimited   white space and a line end           head         as head
 //                 "--"                                 finished     end
 //     head        the part's fields and an empty line  content      part
@@ -67,6 +70,18 @@ bool read_disposition(std::string_view value, part_head& head, bool& named) {
     });
 }
 
+// Where the next delimiter begins, if it was `found`, else what may be the beginning of one.
+std::size_t next_delimiter(std::string_view in, std::string_view delimiter, bool& found) noexcept {
+    const std::size_t at = in.find(delimiter);
+    found = at != std::string_view::npos;
+    if (found) return at;
+    // A boundary holds no CR: only the last one here can begin a delimiter that is not complete.
+    const std::size_t return_at = in.rfind('\r');
+    const bool may_be =
+        return_at != std::string_view::npos && delimiter.starts_with(in.substr(return_at));
+    return may_be ? return_at : in.size();
+}
+
 }  // namespace
 
 multipart_parser::multipart_parser(std::string_view boundary, const limits& l)
@@ -83,14 +98,18 @@ multipart_parser::step multipart_parser::fail(errc why) noexcept {
 multipart_parser::step multipart_parser::parse(std::string_view in, part_head& head) {
     switch (state_) {
     case state::start: {
-        // The first delimiter has no line before it.
+        // The first delimiter needs no line before it.
         const std::string_view first = std::string_view(delimiter_).substr(2);
         const std::size_t n = std::min(in.size(), first.size());
-        if (in.substr(0, n) != first.substr(0, n)) return fail(errc::bad_multipart);
+        if (in.substr(0, n) != first.substr(0, n)) {
+            state_ = state::preamble;
+            return parse_preamble(in, head);
+        }
         if (n < first.size()) return {};
         state_ = state::delimited;
         return parse_delimited(in, n, head);
     }
+    case state::preamble: return parse_preamble(in, head);
     case state::delimited: return parse_delimited(in, 0, head);
     case state::head: return parse_head(in, 0, head);
     case state::content: return parse_content(in);
@@ -98,6 +117,17 @@ multipart_parser::step multipart_parser::parse(std::string_view in, part_head& h
     case state::broken: break;
     }
     return {.what = event::error, .error = error_};
+}
+
+// RFC 2046 section 5.1.1: it means nothing. Some clients begin with an empty line.
+multipart_parser::step multipart_parser::parse_preamble(std::string_view in, part_head& head) {
+    bool found = false;
+    const std::size_t end = next_delimiter(in, delimiter_, found);
+    part_bytes_ += end;
+    if (part_bytes_ > limits_->max_part_header_bytes) return fail(errc::bad_multipart);
+    if (!found) return {.consumed = end};
+    state_ = state::delimited;
+    return parse_delimited(in, end + delimiter_.size(), head);
 }
 
 // What follows a boundary: "--" at the end of all, or white space and a line end. `before` bytes of
@@ -161,22 +191,14 @@ multipart_parser::step multipart_parser::parse_head(std::string_view in, std::si
 }
 
 multipart_parser::step multipart_parser::parse_content(std::string_view in) {
-    const std::size_t found = in.find(delimiter_);
-    std::size_t end = found;
-    if (found == std::string_view::npos) {
-        // A boundary holds no CR: only the last one here can begin a delimiter that is not
-        // complete.
-        const std::size_t return_at = in.rfind('\r');
-        const bool may_be =
-            return_at != std::string_view::npos && delimiter_.starts_with(in.substr(return_at));
-        end = may_be ? return_at : in.size();
-    }
+    bool found = false;
+    const std::size_t end = next_delimiter(in, delimiter_, found);
     if (end > 0) {
         part_bytes_ += end;
         if (part_bytes_ > limits_->max_part_bytes) return fail(errc::part_too_large);
         return {.consumed = end, .what = event::data, .data = in.substr(0, end)};
     }
-    if (found == std::string_view::npos) return {};
+    if (!found) return {};
     state_ = state::delimited;
     return {.consumed = delimiter_.size(), .what = event::part_end};
 }

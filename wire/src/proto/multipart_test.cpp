@@ -74,6 +74,13 @@ TEST(multipart, fields_and_files) {
     EXPECT_EQ(read("--b \t\r\n" + field + "\r\n--b  \r\n" + field + "\r\r\n\n\r\n--b--"),
               "<a>.<a>\r\r\n\n.$");
 }
+TEST(multipart, what_precedes_the_first_boundary_is_skipped) {
+    for (const std::string before :
+         {"\r\n", "A form.\r\n", "\r\r\n", "--\r\n", "--c\r\n-\r\n", "x--b\r\n"})
+        EXPECT_EQ(read(before + "--b\r\n" + field + "x\r\n--b--"), "<a>x.$") << before;
+    EXPECT_EQ(read("x--b--"), "");
+    EXPECT_EQ(parse_multipart("multipart/form-data; boundary=b", "x").code(), errc::bad_multipart);
+}
 TEST(multipart, names_as_written) {
     const auto named = [](const std::string& parameters) {
         return read("--b\r\ncontent-disposition: Form-Data" + parameters + "\r\n\r\n\r\n--b--");
@@ -92,7 +99,7 @@ TEST(multipart, names_as_written) {
 TEST(multipart, malformed) {
     for (
         const auto& bad :
-        {"x"s, "\r\n--b\r\n"s, "--c"s, "--bb\r\n"s, "--b\n"s, "--b\rx"s, "--b-x"s, "--b x\r\n"s,
+        {"--bb\r\n"s, "--b\n"s, "--b\rx"s, "--b-x"s, "--b x\r\n"s, "x\r\n--b\n"s,
          "--b\r\n\r\n\r\n--b--"s, "--b\r\nContent-Disposition: attachment; name=a\r\n\r\n"s,
          "--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=a\r\n\r\n"s}) {
         EXPECT_EQ(read(bad), "!malformed multipart body") << bad;
@@ -119,6 +126,8 @@ TEST(multipart, bounded) {
     EXPECT_EQ(read("--b\r\nA: 1\r\nB: 2\r\nC: 3\r\nD: 4\r\n\r\n", l), "!too many header fields");
     EXPECT_EQ(read("--b" + std::string(100, ' '), l), "!header too large");
     EXPECT_EQ(read("--b\r\n" + std::string(100, 'x'), l), "!header too large");
+    EXPECT_EQ(read(std::string(64, 'x') + "\r\n--b--", l), "$");
+    EXPECT_EQ(read(std::string(65, 'x') + "\r\n--b--", l), "!malformed multipart body");
 }
 TEST(multipart, boundaries) {
     const auto boundary = [](std::string_view type) {

@@ -552,6 +552,7 @@ void connection::session_finished() {
     if (loop_metrics* const counts = worker_->counts(); counts != nullptr)
         counts->sessions_closed.add();
     if (is_closed()) return;
+    if (session_->gave_up) return drop(unsent() > 0);
     close_gracefully(false);
     if (!consuming_) settle();
 }
@@ -604,8 +605,10 @@ time_point connection::phase_due() const noexcept {
     return worker_->loop().now() + l.write_timeout;
 }
 
+// A WebSocket's peer that has said its last word has this time once, however slowly it takes.
 time_point connection::write_due() const noexcept {
-    return last_write_ + worker_->limits().write_timeout;
+    const bool once = phase_ == phase::lingering && session_ != nullptr;
+    return (once ? std::min(since_, last_write_) : last_write_) + worker_->limits().write_timeout;
 }
 
 // Whether the time for it runs: a response that has begun has been given its head.

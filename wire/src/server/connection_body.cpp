@@ -98,8 +98,7 @@ void connection::body_flow_changed() {
     body_source& in = *current_->in;
     if (!in.stalled()) {
         // Once the final head has gone, an interim one may not follow.
-        if (in.owes_continue && (current_->held || current_->out == nullptr))
-            write("HTTP/1.1 100 Continue\r\n\r\n");
+        if (in.owes_continue && !answering()) write("HTTP/1.1 100 Continue\r\n\r\n");
         in.owes_continue = false;
         since_ = worker_->loop().now();
     }

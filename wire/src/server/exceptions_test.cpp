@@ -229,6 +229,22 @@ TEST(exceptions, of_a_writers_callbacks_leave_the_server_running) {
     EXPECT_EQ(ask(s.port(), get("/")), "200 here");
     EXPECT_EQ(report.without_response, 1);
 }
+TEST(exceptions, of_a_hook_close_the_body_that_is_not_sent) {
+    std::atomic<bool> closed{false};
+    std::optional<body_writer> out;  // the loop's
+    reporting report;
+    served s(
+        [&](response res) {
+            res.on_send([](response&) { throw std::runtime_error("hook"); });
+            out = res.start_body();
+            EXPECT_FALSE(out->is_open());
+            out->on_closed([&] { closed = true; });
+        },
+        report.options());
+    EXPECT_EQ(ask(s.port(), get("/x")), "503 /x: hook");
+    s.stop();
+    EXPECT_TRUE(closed);
+}
 TEST(exceptions, answer_500_where_on_exception_drops_the_response_or_throws) {
     for (const bool throws : {false, true}) {
         server_options options;

@@ -218,6 +218,9 @@ TEST_F(file_server, ranges) {
     EXPECT_EQ(field(p, "Content-Range"), "");
     EXPECT_EQ(p.response().substr(0, 3), "416");
     EXPECT_EQ(field(p, "Content-Range"), "bytes */0");
+    // The first and the last bytes of a file that is smaller than the client thinks.
+    p.send(get("a.txt", "Range: bytes=0-1023,-1024\r\n"));
+    EXPECT_EQ(p.response(), "200 0123456789");
     p.send(get("a.txt", "Range: bytes=7-,0-1\r\n"));
     const std::string got = p.response();
     const std::string type = field(p, "Content-Type");

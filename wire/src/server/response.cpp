@@ -288,7 +288,7 @@ void exchange::start_afresh(int code) noexcept {
     body.clear();
     has_type = has_server = refused = close = instead = false;
     open = nullptr;
-    out = nullptr;
+    if (out != nullptr) std::exchange(out, nullptr)->lost();
     out_length.reset();
     file = nullptr;
     tunnel = nullptr;

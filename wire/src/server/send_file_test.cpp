@@ -111,6 +111,19 @@ TEST_F(send_file, takes_type_cache_control_and_a_name_to_store_it_by) {
         EXPECT_EQ(answer(sending("page.html", bad), get("/")).substr(0, 3), "500");
     }
 }
+TEST_F(send_file, nothing_comes_into_the_middle_of_it) {
+    const std::string large = testing::patterned(32 << 20);
+    write("large", large);
+    router r;
+    r.stream(method::put, "/", [this](response res, body_reader in) {
+        res.send_file(path("large"));
+        in.read([](std::string_view) {}, [](errc) {});  // too late for 100 (Continue)
+    });
+    served s(std::move(r));
+    raw_peer p(s.port());
+    p.send("PUT / HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+    EXPECT_TRUE(p.response() == "(close) 200 " + large);
+}
 TEST_F(send_file, answers_404_for_what_is_no_file) {
     EXPECT_EQ(answer(sending("none"), get("/")), "404 Not Found\n");
     EXPECT_EQ(answer(sending("."), get("/")), "404 Not Found\n");

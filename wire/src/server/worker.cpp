@@ -249,9 +249,10 @@ std::unique_ptr<exchange> worker::fresh() {
 
 void worker::recycle(exchange* e) noexcept {
     std::unique_ptr<exchange> owned(e);
-    if (idle_exchanges_.size() == max_idle_exchanges) return;
+    // Also where it is not kept: its file may be known to what is posted. What users gave it may
+    // recycle others meanwhile.
     owned->clear();
-    idle_exchanges_.push_back(std::move(owned));
+    if (idle_exchanges_.size() < max_idle_exchanges) idle_exchanges_.push_back(std::move(owned));
 }
 
 void worker::complete(exchange* e) {

@@ -194,6 +194,7 @@ void session_core::begin_close(std::uint16_t code, std::string_view reason) {
     if (code != close_code::none_given && !is_valid_close_code(code))
         code = close_code::internal_error;
     answer_close(code, reason);
+    closing_since = on->now();
     on->arm_after(watch, bounds->close_timeout);
     release();
 }
@@ -228,6 +229,11 @@ void session_core::finish(std::uint16_t code, std::string_view reason) {
 }
 
 void session_core::lost() { finish(close_code::abnormal, {}); }
+
+void session_core::give_up(std::string_view why) {
+    gave_up = true;
+    finish(close_code::abnormal, why);
+}
 
 void session_core::drained() {
     if (follows_message()) time_message();
@@ -341,10 +347,13 @@ time_point session_core::last_taken() noexcept {
 void session_core::on_timer() {
     const time_point taken = last_taken();
     if (state == phase::closing) {
-        if (taken + bounds->close_timeout > on->now()) {
-            on->arm(watch, taken + bounds->close_timeout);
+        // Longer for a peer that goes on taking what stands before our close frame, not for ever.
+        const time_point due =
+            std::min(taken + bounds->close_timeout, closing_since + bounds->write_timeout);
+        if (due > on->now()) {
+            on->arm(watch, due);
         } else {
-            finish(close_code::abnormal, "no answer to close");
+            give_up("no answer to close");
         }
         return;
     }
@@ -355,7 +364,7 @@ void session_core::on_timer() {
     quiet_since = held ? on->now() : std::max(quiet_since, taken);
     if (quiet_since + bounds->idle_timeout <= on->now()) {
         if (pinged) {
-            finish(close_code::abnormal, "no answer to ping");
+            give_up("no answer to ping");
             return;
         }
         pinged = true;

@@ -3,15 +3,20 @@
 //
 //   state     entered when                              then
 //   open      made, after the handshake                 messages both ways; pings when idle
-//   closing   close() was called                        arriving messages are dropped; waits for
-//                                                       the peer's close frame, at most
-//                                                       limits::close_timeout
+//   closing   close() was called                        arriving messages are dropped, pings not
+//                                                       answered; waits for the peer's close frame,
+//                                                       at most limits::close_timeout, or
+//                                                       write_timeout while the peer goes on taking
+//                                                       what was sent before
 //   finished  the peer's close frame came (answered     on_close() was called and the owner told
 //             first, when open); the peer broke a rule  (session_finished()); nothing more happens
 //             (1002, 1007, 1008, 1009 is sent); the
 //             loop's message_budget was exhausted
 //             (1013); a close or ping went unanswered;
 //             lost() was called
+//
+// No pong follows our close frame, although RFC 6455 section 5.5.2 asks for one until the peer's
+// has come: Chromium takes any frame behind a close frame for an error. Beast keeps silent, too.
 //
 // Ownership: the owner of the connection owns the session, and destroys it with the connection,
 // never inside a callback of the session. The session refers to the owner's stream and limits.
@@ -39,8 +44,9 @@ namespace wire::ws::detail {
 // What a session tells the owner of its connection.
 class session_owner {
 public:
-    // The connection is no longer needed. The owner then closes the stream and destroys the
-    // session, but not before the present callback has returned.
+    // The connection is no longer needed. The owner then closes the stream, at once where the
+    // session `gave_up`, and destroys the session, but not before the present callback has
+    // returned.
     virtual void session_finished() = 0;
     // session_core::release() was called: give it what it left, and read again. Only for owners
     // whose sessions are held.
@@ -113,6 +119,7 @@ struct session_core final : session {
     void answer_ping(std::string_view payload);
     void answer_close(std::uint16_t code, std::string_view reason);
     void finish(std::uint16_t code, std::string_view reason);
+    void give_up(std::string_view why);
     std::size_t take(std::span<char> bytes);
     bool follows_message() const noexcept { return more != nullptr && more->unfinished.followed(); }
     void follow_message();
@@ -159,12 +166,14 @@ struct session_core final : session {
     timer watch = timer::calling<&session_core::on_timer>(this);
     // The last byte came, the idle timer's ping was sent, or the peer went on taking what waits.
     time_point quiet_since;
+    time_point closing_since;
     role side;
     phase state = phase::open;
     bool pinged = false;  // by the idle timer, unanswered so far
     bool congested = false;
     bool was_full = false;  // the socket, when the timer last looked
     bool held = false;
+    bool gave_up = false;  // the peer has left our ping or close unanswered
 };
 
 // The state of a session that users hold: every session is the base of a session_core.

@@ -394,6 +394,47 @@ TEST(ws_session, waits_for_an_answer_to_close_from_when_it_can_be_read) {
     p.send(frame(opcode::close, "\x03\xE8"));
     EXPECT_EQ(end.get(), "1000 ");
 }
+// Neither from our close nor from the peer's on.
+TEST(ws_session, does_not_wait_for_ever_for_one_that_takes_its_last_bytes_slowly) {
+    constexpr std::size_t size = 40'000'000;
+    for (const bool peer_closes : {true, false}) {
+        ending end;
+        http::server_options options;
+        options.limits.close_timeout = 500ms;
+        options.limits.write_timeout = 1s;
+        options.limits.max_unsent_bytes = 2 * size;  // the peer is heard meanwhile
+        http::router r;
+        r.websocket("/", [&](session& s, const http::request&) {
+            end.note(s);
+            s.send(std::string(size, 'x'));
+            if (!peer_closes) s.close();
+        });
+        served s(std::move(r), options);
+        ws_peer p(s.port());
+        if (peer_closes) p.send(frame(opcode::close, "\x03\xE8"));
+        std::size_t taken = 0;
+        for (std::size_t n = 1; n != 0 && taken < size; taken += n) {
+            n = p.exactly(1'000'000).size();
+            std::this_thread::sleep_for(50ms);
+        }
+        EXPECT_LT(taken, size);
+        EXPECT_EQ(end.get(), peer_closes ? "1000 " : "1006 no answer to close");
+    }
+}
+TEST(ws_session, sends_no_pong_behind_its_close_frame) {
+    ending end;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        end.note(s);
+        s.close();
+    });
+    served s(std::move(r));
+    ws_peer p(s.port());
+    EXPECT_EQ(p.next(), "8 \x03\xE8");
+    p.send(frame(opcode::ping, "there?") + frame(opcode::close, "\x03\xE8"));
+    EXPECT_EQ(end.get(), "1000 ");
+    EXPECT_EQ(p.rest(), "");
+}
 TEST(ws_session, echo_to_one_that_never_reads_is_bounded) {
     http::server_options options;
     options.limits.max_unsent_bytes = 100'000;

@@ -125,7 +125,7 @@ struct limits {
 
     // From our close frame to the peer's (RFC 6455 section 7.1.1), and lingering after an error
     // reply (RFC 9112 section 9.6). While a WebSocket's peer takes what was sent before, this does
-    // not run.
+    // not run; but write_timeout is then the most for all of it.
     std::chrono::milliseconds close_timeout{5'000};
 };
 

@@ -70,9 +70,12 @@ struct open_options {
     // they hold `@`, `:` or `/`; for SOCKS5 each has at most 255 bytes (RFC 1929). Malformed text
     // ends requests with errc::bad_url. Errors name the proxy when it is the one that failed.
     std::string proxy;
-    // Hosts that are connected to directly: "example.org" (it and all names under it),
-    // ".example.org" (only names under it), an address literal, "*" (all); each with ":port" or
-    // without.
+    // Hosts that are connected to directly, in the forms of NO_PROXY: "example.org" (it and all
+    // names under it), ".example.org" or "*.example.org" (only names under it), an address, a
+    // network in CIDR notation ("192.168.0.0/16", "fd00::/8"; of hosts that are given by their
+    // address: no name is looked up for it), "*" (all); each with ":port" or without, then with
+    // IPv6 in brackets. Case, white space around it, a dot at the end of a name, and bits beyond a
+    // network's prefix do not matter. What is none of these names nothing.
     std::vector<std::string> no_proxy;
 
     // TLS with the server, for https and wss. Null: certificates are verified with the system's
@@ -85,7 +88,8 @@ struct open_options {
 
     // Looks names up instead of the system. Runs on another thread, several at a time, and may
     // block; it must be safe to call until the client is destroyed. Address literals are not looked
-    // up. An error, or an empty list, ends the request.
+    // up; nor, unless this is set, is "localhost", which is ::1 and 127.0.0.1 whatever the system's
+    // tables say (RFC 6761 section 6.3). An error, or an empty list, ends the request.
     std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>
         resolve;
 };

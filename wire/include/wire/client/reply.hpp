@@ -38,7 +38,9 @@ struct client_timeouts : open_timeouts {
     // leave, as long as the server takes some of it in each such time.
     std::chrono::milliseconds response_timeout{30'000};
     // Between two pieces of the response's body, and of a request's body from a source; while both
-    // are under way, between two of either.
+    // are under way, between two of either. While the source has nothing (source_state::later) and
+    // the server has taken all that it gave, no limit runs but total_timeout: a server that is gone
+    // without a word is noticed when the source has something again.
     std::chrono::milliseconds body_timeout{30'000};
     // How long to wait for "100 Continue"; the body is then sent without it (RFC 9110
     // section 10.1.1).

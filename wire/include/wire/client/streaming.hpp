@@ -29,8 +29,9 @@ using request_id = std::uint64_t;
 enum class source_state : std::uint8_t {
     // There is more: ask again when these bytes have left.
     more,
-    // Nothing now: ask again after async_client::resume_body(). Not for the blocking client, which
-    // has no such call.
+    // Nothing now: ask again after async_client::resume_body(). Meanwhile only
+    // client_timeouts::total_timeout bounds the request. Not for the blocking client, which has no
+    // such call.
     later,
     // The body is complete.
     end,

@@ -84,8 +84,9 @@ public:
     // `loop` must outlive the dialer.
     explicit dialer(event_loop& loop);
     // Drops all connections: sessions are told close code `abnormal`, dials under way end with
-    // errc::stopped. Must not be called from inside one of those callbacks. Waits for name look-ups
-    // under way.
+    // errc::stopped. Those that callbacks begin meanwhile end so too, from the loop: after
+    // errc::stopped there is no dialer to dial with. Must not be called from inside one of those
+    // callbacks. Waits for name look-ups under way.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;

@@ -19,8 +19,8 @@
 //     end          all parts are complete; bytes that follow are ignored
 //     error        `error` says why; every later call says the same
 //
-// Strict where no browser or tool in use is hurt: no preamble, lines end in CRLF, each part is
-// "form-data" and has a name.
+// Strict where no browser or tool in use is hurt: lines end in CRLF, each part is "form-data" and
+// has a name. What precedes the first boundary is skipped, up to limits::max_part_header_bytes.
 #pragma once
 
 #ifdef WIRE_WITHOUT_MULTIPART
@@ -78,15 +78,16 @@ public:
     bool finished() const noexcept { return state_ == state::finished; }
 
 private:
-    enum class state : std::uint8_t { start, delimited, head, content, finished, broken };
+    enum class state : std::uint8_t { start, preamble, delimited, head, content, finished, broken };
     step fail(errc why) noexcept;
+    step parse_preamble(std::string_view in, part_head& head);
     step parse_delimited(std::string_view in, std::size_t before, part_head& head);
     step parse_head(std::string_view in, std::size_t before, part_head& head);
     step parse_content(std::string_view in);
 
     std::string delimiter_;  // CRLF "--" boundary
     const limits* limits_;
-    std::uint64_t part_bytes_ = 0;  // of the present part's content
+    std::uint64_t part_bytes_ = 0;  // of the present part's content, or before the first
     std::size_t parts_ = 0;
     state state_ = state::start;
     errc error_ = errc::none;

@@ -46,7 +46,7 @@ struct file_options {
     // they are equal. Keep such files as new as "x", and a zstd file's window within 8 MiB (RFC
     // 9659).
     bool precompressed = false;
-    // Ranges of bytes in one request; more, and overlapping ones, are refused with 416.
+    // Ranges of bytes in one request; with more, or overlapping ones, the file is sent whole.
     std::size_t max_ranges = 16;
 };
 

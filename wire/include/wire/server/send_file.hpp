@@ -26,7 +26,7 @@ struct send_file_options {
     // The name, in UTF-8, under which browsers are to store it instead of showing it
     // (Content-Disposition: attachment, RFC 6266); no such field of this when empty.
     std::string download_as{};
-    // Ranges of bytes in one request; more, and overlapping ones, are refused with 416.
+    // Ranges of bytes in one request; with more, or overlapping ones, the file is sent whole.
     std::size_t max_ranges = 16;
 };
 

@@ -143,9 +143,9 @@ public:
     // when as much time again brings none.
     void ping(std::string_view payload = {});
     // Begins the closing handshake (RFC 6455 section 7). on_close() follows when the peer has
-    // answered, or when limits::close_timeout is over. Does nothing when the session is not open. A
-    // code that may not stand in a frame is sent as internal_error. `reason` is UTF-8, and cut to
-    // 123 bytes, between characters.
+    // answered, or when limits::close_timeout is over. Pings that come meanwhile are not answered.
+    // Does nothing when the session is not open. A code that may not stand in a frame is sent as
+    // internal_error. `reason` is UTF-8, and cut to 123 bytes, between characters.
     void close(std::uint16_t code = close_code::normal, std::string_view reason = {});
 
     // False once close() was called, or the peer's close frame came, or the connection was lost.

@@ -89,6 +89,9 @@ public:
     bool wants_to_read() const noexcept {
         return (reading_ || state_ == state::securing) && !ended_;
     }
+    // Whether a filter keeps bytes that came before or during a pause. Once the user reads again
+    // they are given at the end of the loop iteration, and the peer's FIN stands behind them.
+    bool holds_back() const noexcept { return filter_ != nullptr && filter_->more_; }
     // What travels: out(), or what the filter makes of it.
     buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
     // Fills raw_out() from out(). False when the filter failed.
