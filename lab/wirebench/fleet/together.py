@@ -15,9 +15,9 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from wirebench.catalog.units import duration
 from wirebench.fleet.clocks import Clock
 from wirebench.fleet.link import Floor
+from wirebench.report.provenance import link_text
 from wirebench.trial.histogram import ENOUGH_BEYOND, together
 from wirebench.trial.server_metrics import BUSY_SHARE
 from wirebench.trial.wireload import Document, DocumentError, Latency, Start
@@ -138,12 +138,7 @@ def _validity(one: Told, parts: Sequence[Told]) -> dict[str, Any]:
 
 def floor_text(link: Floor) -> str:
     """What a link allows at most."""
-    return (
-        f"link: {duration(link.round_trip_min_ns)} there and back at least,"
-        f" {duration(link.round_trip_p50_ns)} in the median;"
-        f" {link.out_bytes_per_s * 8 / 1e9:.2f} Gbit/s to the server,"
-        f" {link.in_bytes_per_s * 8 / 1e9:.2f} Gbit/s back"
-    )
+    return link_text(asdict(link))
 
 
 def skew_ns(parts: Sequence[Told]) -> int:
