@@ -16,7 +16,7 @@ import sys
 import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -29,7 +29,7 @@ from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell, ClosedLoad
 from wirebench.fleet.bundles import Packed, pack
 from wirebench.fleet.certificates import Identity, make_certificates
-from wirebench.fleet.hosts import FleetFile, read_fleet
+from wirebench.fleet.hosts import FleetFile, Pair, read_fleet
 from wirebench.fleet.orders import ORDER, PROGRAMS, TRIAL
 from wirebench.fleet.place import HostPlace
 from wirebench.plan.blocks import PlannedTrial, entries_of
@@ -278,6 +278,7 @@ class SimulatedBench:
     bundle_bytes: int
     hosts: dict[str, Mapping[str, Any]]
     hardware_threads: int = 2
+    pairs: Mapping[str, Pair] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._packed: dict[str, Packed] = {}

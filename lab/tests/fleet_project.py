@@ -56,6 +56,14 @@ class Fleet:
     def certificates(self, name: str) -> Path:
         return self.project.root / "fleet-certificates" / name
 
+    def pair(self, name: str, server: str, generator: str, address: str) -> None:
+        """Runs that begin from now on go to pairs."""
+        with self.file.open("a") as file:
+            file.write(
+                f'[pairs.{name}]\nserver = "{server}"\ngenerator = "{generator}"\n'
+                f'address = "{address}"\n'
+            )
+
     def start_worker(self, name: str, *, certificates: Path | None = None) -> None:
         self.workers[name] = self.project.start(
             "fleet",

@@ -6,6 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ from fleet_project import fleet_of
 from test_fleet_together import MS, S, told
 from wirebench.catalog.errors import CatalogError
 from wirebench.cli import fleet_load
-from wirebench.fleet import worker
+from wirebench.fleet import load_text, worker
 from wirebench.fleet.bundles import Packed, pack_programs
 from wirebench.fleet.cluster import Event, HostError
 from wirebench.fleet.generators import (
@@ -366,7 +367,7 @@ def test_the_floor_of_each_link_is_told_with_the_result() -> None:
     load = far(hosts, say=said.append, server="server")
     found = load.run()
     assert [one for one in said if "link" in one] == [f"a: {FLOOR_TEXT}", f"b: {FLOOR_TEXT}"]
-    text = "\n".join(fleet_load.lines(found))
+    text = "\n".join(load_text.lines(found))
     assert text.count(FLOOR_TEXT) == 2
     assert found.to_json()["validity"]["of"][1]["link"]["in_bytes_per_s"] == 5e8
     alone = far(FarHosts({"server": 0}), server="server")
@@ -387,7 +388,7 @@ def test_the_link_is_that_to_the_host_of_the_url() -> None:
 
 def test_the_summary_has_skew_and_lag_of_each_and_why_it_is_void() -> None:
     text = "\n".join(
-        fleet_load.lines(
+        load_text.lines(
             whole([told(1), told(2, begun_ns=10 * S + 30 * MS, errors={"bad_body": 1})])
         )
     )
@@ -396,7 +397,37 @@ def test_the_summary_has_skew_and_lag_of_each_and_why_it_is_void() -> None:
     assert "Validity    void: the generators began up to 30.20 ms apart" in text
     assert "h1: began 0 ns after the first (known to 100 µs), p99 of its lag 7.00 ns, 30%" in text
     assert "h2: began 30.0 ms after the first" in text
-    assert "Validity    one load" in "\n".join(fleet_load.lines(whole([told(1)])))
+    assert "Validity    one load" in "\n".join(load_text.lines(whole([told(1)])))
+
+
+# --- the page -------------------------------------------------------------------------------------
+
+
+def test_the_page_has_charts_the_generators_and_the_link() -> None:
+    values = tuple(range(1_000, 4_000))
+    late = told(2, values=values, begun_ns=10 * S + MS)
+    found = whole([replace(told(1, values=values), link=floor()), late])
+    text = load_text.page(found, ["-c", "5", "http://h/<x>"])
+    titles = re.findall("<h2>([^<]*)</h2>", text)
+    drawn = ["Latency by percentile", "Right replies a second", "Latency over time"]
+    assert titles == [*drawn, "Generators", "The link to the server"]
+    assert text.count("<svg") == 3
+    for word in ("all together", "h1", "h2", "p50", "p99", "max"):
+        assert f">{word}</text>" in text, "each line is named beside its chart"
+    assert "6,000 right in 2.00 s: 3/s" in text
+    row = "".join(f"<td>{one}</td>" for one in ("1.00 ms", "100 µs", "2", "7.00 ns", "30%", ""))
+    assert f"<tr><th>h2</th>{row}</tr>" in text
+    assert "<td>8.00 Gbit/s</td><td>4.00 Gbit/s</td>" in text
+    assert "http://h/&lt;x&gt;" in text
+    assert "<script" not in text
+
+
+def test_the_page_says_why_a_load_is_void_and_draws_nothing_that_was_not_measured() -> None:
+    found = whole([told(1), told(2, begun_ns=10 * S + 30 * MS)])
+    text = load_text.page(replace(found, series="", parts=found.parts[:1]), [])
+    assert "Void: the generators began up to 30.20 ms apart" in text
+    assert "<svg" not in text
+    assert "The link" not in text
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -424,16 +455,21 @@ def test_workers_of_a_fleet_load_a_server_together(url: str, tmp_path: Path) -> 
         parts = both["validity"]["of"]
         assert all(abs(one["drift_ns"]) <= 2 * one["uncertainty_ns"] for one in parts)
 
-        code, output = load("--out", str(tmp_path / "apart"), "--server", "beta")
+        page = tmp_path / "load.html"
+        code, output = load(
+            *("--out", str(tmp_path / "apart"), "--server", "beta", "--html", str(page))
+        )
         assert code in (0, 3), output
         assert "alpha: link: " in output
         apart = json.loads((tmp_path / "apart" / "load.json").read_text())
         assert [one["host"] for one in apart["validity"]["of"]] == ["alpha"]
         assert apart["requests"]["ok"] == 100
+        assert "The link to the server" in page.read_text()
 
         for options, message in (
             (("--server", "gamma"), "--server: expected one of alpha, beta, got 'gamma'"),
             (("--", "--part", "1/2"), "--part: expected no such option"),
+            (("--html", str(tmp_path / "no" / "x")), "--html: expected a file in a folder"),
         ):
             code, output = load(*options)
             assert code == 64, output

@@ -16,7 +16,7 @@ from rich.console import Console
 from developer.simulated_duels import record_of
 from test_plan import contestant
 from wirebench.catalog.model import Contestant, Role
-from wirebench.catalog.studies import Study, load_studies
+from wirebench.catalog.studies import Load, Study, load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.cli.table import run_tables
 from wirebench.plan.blocks import PlannedTrial
@@ -84,6 +84,12 @@ class FakeBench:
 
     def link_refusal(self) -> str | None:
         return self.no_link
+
+    no_load: type | None = None
+    """A load of this class cannot be put on."""
+
+    def load_refusal(self, load: Load) -> str | None:
+        return "no such load" if self.no_load and isinstance(load, self.no_load) else None
 
     def host(self) -> Mapping[str, Any]:
         return {"host_id": self.host_id}

@@ -7,16 +7,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.studies import (
     HOST,
+    BroadcastLoad,
     ClientLoad,
     ClosedLoad,
     EachLoad,
+    IdleLoad,
+    Load,
+    OpenLoad,
     RampLoad,
+    StormLoad,
     Study,
     load_studies,
     load_study,
@@ -394,3 +400,28 @@ def test_unknown_names_list_the_known_ones() -> None:
 )
 def test_durations(text: str, ns: int) -> None:
     assert parse_duration(text) == ns
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        BroadcastLoad(connections=5, warmup_ns=1, window_ns=2),
+        ClosedLoad(connections=5, warmup_ns=1, window_ns=2),
+        EachLoad(producers=1, messages=1, delay_ms=1, policy="new", threads=None),
+        IdleLoad(connections=5, window_ns=2),
+        OpenLoad(
+            connections=5,
+            arrivals="poisson",
+            rate_per_s=1.0,
+            share=None,
+            of=None,
+            warmup_ns=1,
+            window_ns=2,
+        ),
+        RampLoad(rounds=1, add=1, messages=1, pacing="burst"),
+        StormLoad(connections=5, restart=True),
+    ],
+)
+def test_a_stored_load_is_read_as_what_it_was(load: Load) -> None:
+    stored = TypeAdapter(Load)
+    assert stored.validate_json(stored.dump_json(load)) == load

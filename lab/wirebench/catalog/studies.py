@@ -236,8 +236,11 @@ class ClientLoad:
 
 
 Load = (
-    ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad | ClientLoad
+    BroadcastLoad | ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | ClientLoad
 )
+"""A stored load is read as the class that has most of its fields, and of two as the first here: a
+broadcast has those that a closed loop must have, and no others.
+"""
 
 
 def over_tls(load: Load) -> bool:

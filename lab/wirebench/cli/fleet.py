@@ -63,6 +63,13 @@ A fleet.toml:
     [hosts.beta]
     ssh = "lab@beta.example"       # its worker is started by 'fleet run'
     command = "/opt/wirebench/.venv/bin/wirebench"
+
+With pairs, 'fleet run' has server and generator on different hosts:
+
+    [pairs.rack]
+    server = "alpha"
+    generator = "beta"
+    address = "10.0.0.2"           # of alpha, as beta reaches it
 """
 
 
@@ -70,7 +77,7 @@ def register(app: typer.Typer) -> None:
     fleet = typer.Typer(
         name="fleet",
         no_args_is_help=True,
-        help="Measure on several hosts at once, each with whole blocks.",
+        help="Measure on several hosts at once, each or each pair with whole blocks.",
     )
     fleet.command("init", epilog=EXAMPLE)(init)
     fleet.command("check")(check)
@@ -144,7 +151,7 @@ def worker(
             host=host,
             scheduler=scheduler,
             folder=folder or Path.home() / ".cache" / "wirebench" / "fleet" / host,
-            security=Identity(folder=certificates).security(),
+            identity=Identity(folder=certificates),
             attached=attached,
         ),
         lambda line: out.print(line, markup=False, highlight=False, soft_wrap=True),
@@ -176,6 +183,8 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
             highlight=False,
             soft_wrap=True,
         )
+    for pair in file.pairs.values():
+        out.print(f"pair {pair.name}: {pair}", markup=False, highlight=False, soft_wrap=True)
     for line in differences(hosts) or ["no differences that are known to matter"] * bool(hosts):
         out.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     for name in sorted(missing):
@@ -205,6 +214,9 @@ def run(
     jobs: Jobs = None,
 ) -> None:
     """Measure studies on all hosts at once: each block on one host, all cells on every host.
+
+    Where the file has pairs, each block goes to a pair instead: servers run on one of its hosts,
+    the load comes from the other, and the floor of the link between them is measured first.
 
     Builds and checks contestants here, sends them, and writes an ordinary run directory: 'report',
     'show', 'compare' and the others read it. What hosts differ by is in every interval. A host that
@@ -270,7 +282,11 @@ class FleetSite:
                 self._clusters.append(cluster)
                 identity = Identity(folder=self.fleet.certificates / SCHEDULER)
                 bench = FleetBench(
-                    root=root, jobs=jobs, fleet_id=identity.fleet_id(), hosts=self._hosts(cluster)
+                    root=root,
+                    jobs=jobs,
+                    fleet_id=identity.fleet_id(),
+                    hosts=self._hosts(cluster),
+                    pairs=self.fleet.pairs,
                 )
                 with bench:
                     yield bench
@@ -278,14 +294,27 @@ class FleetSite:
         return entered()
 
     def _hosts(self, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
-        """Those that are there. ``CatalogError`` if none is, or if they cannot be in one run."""
+        """Those that are there and can measure. ``CatalogError`` if there are none, or if they
+        cannot be in one run.
+        """
         from wirebench.fleet.parity import differences, refusals
 
-        for name in sorted(cluster.wait_for(set(self.fleet.hosts), timeout_s=self.wait_s)):
+        wanted = self.fleet.measuring
+        missing = cluster.wait_for(set(wanted), timeout_s=self.wait_s)
+        for name in sorted(missing):
             say_warning(f"host {name} is not here yet; it gets blocks once it is")
-        hosts = _describe(cluster)
+        hosts = {name: one for name, one in _describe(cluster).items() if name in wanted}
         if not hosts:
             raise self.fleet.without_workers(self.wait_s)
+        if pairs := self.fleet.pairs:
+            spare = ", ".join(sorted(self.fleet.hosts.keys() - wanted))
+            if spare:
+                say_warning(f"in no pair, so that they get no blocks: {spare}")
+            if all(missing.intersection(pair.hosts) for pair in pairs.values()):
+                raise CatalogError(
+                    f"{self.fleet.path}: expected both hosts of a pair, got"
+                    f" {', '.join(sorted(hosts))}"
+                )
         if refused := refusals(hosts):
             raise CatalogError(f"{self.fleet.path}: cannot be in one run: {'; '.join(refused)}")
         for line in differences(hosts):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.catalog.units import duration
+from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.console import (
     EXIT_FAILED,
     EXIT_OK,
@@ -20,10 +19,11 @@ from wirebench.cli.console import (
     fail,
     say_warning,
 )
+from wirebench.cli.duel_run import write_file
 from wirebench.run.session import NOTHING_VALID
 
 if TYPE_CHECKING:
-    from wirebench.fleet.together import Told, Whole
+    from wirebench.fleet.together import Whole
 
 _NOBODY = "its worker is not here; the load goes on without it"
 
@@ -59,6 +59,14 @@ def load(
             help="Write load.json, the merged log of histograms, and what each generator told.",
         ),
     ] = None,
+    html_file: Annotated[
+        Path | None,
+        typer.Option(
+            "--html",
+            metavar="FILE",
+            help="One offline page: latency by percentile and over time, the generators, the link.",
+        ),
+    ] = None,
 ) -> None:
     """Load one server with a generator on each host of the fleet.
 
@@ -75,10 +83,13 @@ def load(
     file = read_fleet(fleet)
     if server is not None and server not in file.hosts:
         raise CatalogError(f"--server: expected one of {', '.join(file.hosts)}, got {server!r}")
+    check_folder("--out", out)
+    check_output("--html", html_file)
     make_quiet()
     from wirebench.fleet.bundles import pack_programs
     from wirebench.fleet.cluster import Cluster, HostError
     from wirebench.fleet.generators import Generators, check_words
+    from wirebench.fleet.load_text import lines, page
     from wirebench.fleet.parity import refusals
     from wirebench.fleet.session import describe_hosts
     from wirebench.process.native import find_native, missing_native
@@ -119,6 +130,8 @@ def load(
         write(whole, out)
     for line in lines(whole):
         say(line)
+    if html_file is not None:
+        write_file(html_file, page(whole, words))
     if whole.void:
         raise typer.Exit(NOTHING_VALID)
     raise typer.Exit(EXIT_FAILED if whole.errors else EXIT_OK)
@@ -132,41 +145,3 @@ def write(whole: Whole, folder: Path) -> None:
     for one in whole.parts:
         (folder / f"{one.host}.json").write_text(json.dumps(one.raw) + "\n", "utf-8")
         (folder / f"{one.host}.hlog").write_text(one.log, "utf-8")
-
-
-def lines(whole: Whole) -> Iterator[str]:
-    """The summary."""
-    rate = f": {whole.rate_per_s:,.0f}/s" if whole.rate_per_s is not None else ""
-    yield f"Requests    {whole.ok:,} right in {duration(whole.window_ns)}{rate}"
-    if whole.errors:
-        yield "Errors      " + ", ".join(f"{kind} {n:,}" for kind, n in whole.errors.items())
-    latency = whole.latency
-    told = [
-        f"p{name} {duration(value)}"
-        for name, value in latency.percentiles_ns.items()
-        if value is not None
-    ]
-    if latency.max_ns is not None:
-        told.append(f"max {duration(latency.max_ns)}")
-    if told:
-        yield "Latency     " + ", ".join(told)
-    yield "Validity    " + ("; ".join(f"void: {why}" for why in whole.void) or "one load")
-    yield f"            starts differ by {duration(whole.skew_ns)} at most"
-    first = min(one.begun_ns for one in whole.parts)
-    for one in whole.parts:
-        yield f"  {one.host}: " + ", ".join(_of_one(one, first))
-
-
-def _of_one(one: Told, first_ns: int) -> Iterator[str]:
-    from wirebench.fleet.together import floor_text
-
-    begun = duration(one.begun_ns - first_ns)
-    yield f"began {begun} after the first (known to {duration(one.uncertainty_ns)})"
-    lag = one.lag.percentiles_ns.get("99") if one.lag is not None else None
-    if lag is not None:
-        yield f"p99 of its lag {duration(lag)}"
-    share = one.document.generator.cpu_share
-    if share is not None:
-        yield f"{share:.0%} of its CPUs"
-    if one.link is not None:
-        yield floor_text(one.link)

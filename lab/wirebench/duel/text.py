@@ -15,6 +15,7 @@ from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
 from wirebench.report.markdown import one_line, table
+from wirebench.report.plain import element, plain_page, plain_table
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
@@ -279,45 +280,23 @@ def _code(text: str) -> str:
 
 def page(duel: Duelled) -> str:
     """One offline HTML page, without scripts."""
-
-    def cell(tag: str, text: str) -> str:
-        return f"<{tag}>{html.escape(text)}</{tag}>"
-
-    tables = []
-    for side in duel.sides[1:]:
-        head = "".join(cell("th", one) for one in headings(duel, side.name))
-        body = "".join(
-            "<tr>" + cell("th", one[0]) + "".join(cell("td", it) for it in one[1:]) + "</tr>"
-            for one in rows(duel, side.name)
-        )
-        tables.append(f"<div><table><tr>{head}</tr>{body}</table></div>")
+    tables = [
+        plain_table(headings(duel, side.name), rows(duel, side.name)) for side in duel.sides[1:]
+    ]
     sides = "".join(
-        f"<li>{html.escape(one.name)}: <code>{html.escape(_shown(one))}</code></li>"
-        for one in duel.sides
+        f"<li>{html.escape(one.name)}: {element('code', _shown(one))}</li>" for one in duel.sides
     )
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width'>"
-        "<meta http-equiv=Content-Security-Policy"
-        " content=\"default-src 'none'; style-src 'unsafe-inline'\">"
-        f"<title>{html.escape(duel.run)}</title><style>{_STYLE}</style>"
-        + "".join(f"<h1>{html.escape(one)}</h1>" for one in sentences(duel))
-        + f"<ul>{sides}</ul><p>Load: {html.escape(duel.load)}.</p>"
+    body = (
+        "".join(element("h1", one) for one in sentences(duel))
+        + f"<ul>{sides}</ul>"
+        + element("p", f"Load: {duel.load}.")
         + "".join(tables)
-        + "".join(f"<p>{html.escape(one)}.</p>" for one in notes(duel))
-        + "</html>\n"
+        + "".join(element("p", f"{one}.") for one in notes(duel))
     )
+    return plain_page(duel.run, body, style=_STYLE)
 
 
-_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "h1{font-size:1.25rem}h1,p,li{overflow-wrap:anywhere}div{overflow-x:auto}"
-    "table{border-collapse:collapse;margin:1rem 0}"
-    "th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}"
-    "tr>:first-child,tr>:last-child{text-align:left}"
-    "p,li{color:GrayText}li code{color:CanvasText}"
-)
+_STYLE = "tr>:last-child{text-align:left}p,li{color:GrayText}li code{color:CanvasText}"
 
 
 def document(duel: Duelled) -> Mapping[str, Any]:

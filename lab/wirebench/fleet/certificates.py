@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Iterable
+import ssl
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from wirebench.catalog.errors import CatalogError
 
@@ -54,9 +55,40 @@ class Identity:
             tls_worker_key=key,
         )
 
+    def context(self, *, server_side: bool) -> ssl.SSLContext:
+        """For a connection between two hosts, of which each shows its certificate. Whose it is says
+        ``peer_name()``. ``CatalogError`` if a file is missing.
+        """
+        context = ssl.SSLContext(
+            ssl.PROTOCOL_TLS_SERVER if server_side else ssl.PROTOCOL_TLS_CLIENT
+        )
+        context.minimum_version = ssl.TLSVersion.TLSv1_3
+        context.check_hostname = False  # hosts are reached by addresses, and named by the fleet
+        context.verify_mode = ssl.CERT_REQUIRED
+        if server_side:
+            context.num_tickets = 0  # no message that nobody waits for
+        try:
+            context.load_verify_locations(self.folder / CA_FILE)
+            context.load_cert_chain(self.folder / CERTIFICATE_FILE, self.folder / KEY_FILE)
+        except OSError as error:  # and what ssl raises, which is one
+            raise CatalogError(
+                f"{self.folder}: expected the certificates of a host, got {error}"
+            ) from error
+        return context
+
     def fleet_id(self) -> str:
         """Identical for all hosts of a fleet: twelve hexadecimal digits of its authority."""
         return hashlib.sha256((self.folder / CA_FILE).read_bytes()).hexdigest()[:12]
+
+
+def peer_name(connection: ssl.SSLSocket) -> str | None:
+    """The host whose certificate the other side has shown, by the name in the fleet."""
+    certificate: Mapping[str, Any] = connection.getpeercert() or {}
+    for part in certificate.get("subject", ()):
+        for key, value in part:
+            if key == "commonName":
+                return str(value)
+    return None
 
 
 def make_certificates(folder: Path, names: Iterable[str]) -> list[str]:

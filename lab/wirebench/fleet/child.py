@@ -3,11 +3,14 @@ in it::
 
     python -m wirebench.fleet.child describe COMMAND...           prints the host as JSON
     python -m wirebench.fleet.child measure HOST_FOLDER ORDER     runs the trials of an order
+    python -m wirebench.fleet.child serve HOST_FOLDER ORDER CERTIFICATES         of a pair's order
+    python -m wirebench.fleet.child attend HOST_FOLDER ORDER CERTIFICATES PORT   loads its servers
     python -m wirebench.fleet.child generate HOST_FOLDER ORDER    becomes wireload
     python -m wirebench.fleet.child reflect ADDRESS               answers for a link's floor
     python -m wirebench.fleet.child link ADDRESS PORT             measures it; prints JSON
 
-The last two read a token from the first line of their standard input.
+The last two read a token from the first line of their standard input. ``serve`` prints the port at
+which it waits for the host that attends.
 
 It ends after the trial in hand when its standard input ends, as it does when its worker is gone.
 Exit codes: 0 done, 1 refused (the last line of its errors says why), 75 its worker is gone.
@@ -20,6 +23,7 @@ import os
 import select
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
@@ -27,7 +31,10 @@ from typing import Any, NoReturn
 from wirebench import __version__
 from wirebench.catalog import Catalog, CatalogError, load_catalog
 from wirebench.catalog.model import Contestant
+from wirebench.fleet.apart import Attendant, GeneratorThere
 from wirebench.fleet.bundles import BundleError
+from wirebench.fleet.certificates import Identity
+from wirebench.fleet.channel import await_generator, reach_server
 from wirebench.fleet.link import FLOOR, LinkError, reflect
 from wirebench.fleet.link import measure as measure_link
 from wirebench.fleet.orders import (
@@ -46,6 +53,7 @@ from wirebench.plan.model import PlannedCell
 from wirebench.process.interrupt import Interrupted, hold, interruptible
 from wirebench.process.native import PROGRAMS_VARIABLE
 from wirebench.process.process import open_files
+from wirebench.process.supervise import Supervisor
 from wirebench.run.bench import Check
 from wirebench.run.local import GENERATOR, LocalBench, find_link
 from wirebench.run.measure import not_run
@@ -53,6 +61,7 @@ from wirebench.run.sound import UntilSound
 from wirebench.run.spec import spec_of
 from wirebench.stats.validity import void_reason
 from wirebench.store.jsonl import LineFile
+from wirebench.trial.apart import GeneratorLostError
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 REFUSED = 1
@@ -74,6 +83,17 @@ def main(arguments: Sequence[str]) -> int:
                 given = ORDER.validate_json(Path(order).read_bytes())
                 with interruptible():
                     return measure(given, HostPlace(folder=Path(folder)))
+            case ["serve", folder, order, certificates]:
+                given = ORDER.validate_json(Path(order).read_bytes())
+                with interruptible():
+                    identity = Identity(folder=Path(certificates))
+                    return measure(given, HostPlace(folder=Path(folder)), identity)
+            case ["attend", folder, order, certificates, port]:
+                given = ORDER.validate_json(Path(order).read_bytes())
+                with interruptible():
+                    identity = Identity(folder=Path(certificates))
+                    attend(given, HostPlace(folder=Path(folder)), identity, int(port))
+                    return 0
             case ["generate", folder, order]:
                 wanted = LOAD_ORDER.validate_json(Path(order).read_bytes())
                 generate(wanted, HostPlace(folder=Path(folder)))
@@ -84,7 +104,7 @@ def main(arguments: Sequence[str]) -> int:
             case ["link", address, port]:
                 print(FLOOR.dump_json(measure_link(address, int(port), _token())).decode())
                 return 0
-    except (BundleError, CatalogError, LinkError, OrderError) as error:
+    except (BundleError, CatalogError, GeneratorLostError, LinkError, OrderError) as error:
         print(" ".join(str(error).split()), file=sys.stderr)
         return REFUSED
     except Interrupted:
@@ -100,7 +120,6 @@ def _token() -> bytes:
 def describe(commands: Sequence[str]) -> dict[str, Any]:
     """The fingerprint of this host, and what a run needs to know of it."""
     from wirebench.process.link import refusal
-    from wirebench.process.supervise import Supervisor
 
     with Supervisor() as supervisor:
         link = refusal(supervisor, find_link())
@@ -112,8 +131,12 @@ def describe(commands: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def measure(order: BlockOrder, place: HostPlace) -> int:
-    """Run what the host does not have of the order's trials."""
+def measure(order: BlockOrder, place: HostPlace, identity: Identity | None = None) -> int:
+    """Run what the host does not have of the order's trials. ``identity``: of this host in a pair,
+    whose other host puts the load on.
+    """
+    if (order.pair is None) != (identity is None):
+        raise OrderError(f"{order.host}: expected the order of a host alone, or a pair's to serve")
     root = place.root(order.run, seed=order.seed, host=order.host)
     root.mkdir(parents=True, exist_ok=True)
     with place.alone():
@@ -123,10 +146,29 @@ def measure(order: BlockOrder, place: HostPlace) -> int:
         done = {json.loads(line)["trial"] for line in place.lines(order.run)}
         file = LineFile(place.trials(order.run))
         try:
-            with _bench(root, order, catalog) as bench:
+            with ExitStack() as stack:
+                bench = stack.enter_context(_bench(root, order, catalog))
+                if order.pair is not None and identity is not None:
+                    channel = stack.enter_context(
+                        await_generator(order.pair, identity, lambda port: print(port, flush=True))
+                    )
+                    bench.load_from(GeneratorThere(order.pair, channel))
                 return _Block(order, catalog, bench, file).run(done)
         finally:
             file.close()
+
+
+def attend(order: BlockOrder, place: HostPlace, identity: Identity, port: int) -> None:
+    """Load the servers of the pair's other host, until that has measured the block."""
+    if order.pair is None:
+        raise OrderError(f"{order.host}: expected an order for a pair, got one for a host")
+    root = place.root(order.run, seed=order.seed, host=order.host)
+    root.mkdir(parents=True, exist_ok=True)
+    with place.alone():
+        place.unpack(order.bundles[PROGRAMS], root)
+        program = root / "bin" / GENERATOR
+        with Supervisor() as supervisor, reach_server(order.pair, identity, port) as channel:
+            Attendant(channel, supervisor, program, worker_is_gone=_worker_is_gone).serve()
 
 
 def generate(order: LoadOrder, place: HostPlace) -> NoReturn:
@@ -202,7 +244,7 @@ class _Block:
         return self._faults[name]
 
     def _look(self, one: Contestant, role: Any, cell: PlannedCell) -> FailureRecord | None:
-        host, workload = self._order.host, cell.cell.workload
+        host, workload = self._order.hosts[0], cell.cell.workload
         found = presence(one)
         if not found.complete:
             return FailureRecord(

@@ -1,10 +1,11 @@
-"""``fleet.toml``: the hosts, and how they are reached."""
+"""``fleet.toml``: the hosts, how they are reached, and the pairs of them."""
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated
 
@@ -30,6 +31,25 @@ class Host:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Pair:
+    """Two hosts that measure together: servers run on one, their generator on the other."""
+
+    name: str
+    """No host has this name."""
+    server: str
+    generator: str
+    address: str
+    """Where servers listen, on the server's host: an IPv4 address."""
+
+    @property
+    def hosts(self) -> tuple[str, str]:
+        return self.server, self.generator
+
+    def __str__(self) -> str:
+        return f"servers on {self.server} ({self.address}), generator on {self.generator}"
+
+
+@dataclass(frozen=True, kw_only=True)
 class FleetFile:
     path: Path
     listen: str
@@ -39,6 +59,15 @@ class FleetFile:
     """A host that is silent for so long is lost."""
     certificates: Path
     hosts: Mapping[str, Host]
+    pairs: Mapping[str, Pair] = field(default_factory=dict)
+    """Empty: each host measures by itself."""
+
+    @property
+    def measuring(self) -> frozenset[str]:
+        """The hosts that blocks go to: those of the pairs where there are any."""
+        if not self.pairs:
+            return frozenset(self.hosts)
+        return frozenset(host for pair in self.pairs.values() for host in pair.hosts)
 
     @property
     def scheduler(self) -> str:
@@ -62,12 +91,19 @@ class _Host(_Strict):
     command: _Line = "wirebench"
 
 
+class _Pair(_Strict):
+    server: _Name
+    generator: _Name
+    address: IPv4Address
+
+
 class _File(_Strict):
     listen: _Line
     port: Annotated[int, Field(ge=1, le=65_535)] = SCHEDULER_PORT
     lost_after_s: Annotated[float, Field(ge=1, le=86_400)] = 60.0
     certificates: _Line = "fleet-certificates"
     hosts: Annotated[dict[_Name, _Host], Field(min_length=1)]
+    pairs: dict[_Name, _Pair] = {}
 
 
 def read_fleet(path: Path) -> FleetFile:
@@ -95,4 +131,37 @@ def read_fleet(path: Path) -> FleetFile:
             name: Host(name=name, ssh=one.ssh, command=one.command)
             for name, one in file.hosts.items()
         },
+        pairs=_pairs(file, path),
     )
+
+
+def _pairs(file: _File, path: Path) -> dict[str, Pair]:
+    """``CatalogError`` where a pair is not of two hosts of the file, or shares one with another,
+    which could not measure at the same time.
+    """
+    taken: dict[str, str] = {}
+    for name, pair in file.pairs.items():
+        at = f"{path}: pairs.{name}"
+        if name in file.hosts:
+            raise CatalogError(f"{at}: expected a name that no host has, got {name!r}")
+        for key, host in (("server", pair.server), ("generator", pair.generator)):
+            if host not in file.hosts:
+                raise CatalogError(
+                    f"{at}.{key}: expected one of {', '.join(file.hosts)}, got {host!r}"
+                )
+            if host in taken:
+                raise CatalogError(
+                    f"{at}.{key}: expected a host of no other place in a pair, got {host!r},"
+                    f" which has one in {taken[host]!r}"
+                )
+            taken[host] = name
+        if pair.address.is_unspecified or pair.address.is_multicast:
+            raise CatalogError(
+                f"{at}.address: expected an address of {pair.server}, got {pair.address}"
+            )
+    return {
+        name: Pair(
+            name=name, server=pair.server, generator=pair.generator, address=str(pair.address)
+        )
+        for name, pair in file.pairs.items()
+    }

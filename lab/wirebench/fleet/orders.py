@@ -1,4 +1,4 @@
-"""What a host is asked to do: one block, and what it needs for it."""
+"""What a host, or a pair of them, is asked to do: one block, and what it needs for it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pydantic import TypeAdapter, ValidationError
 
 from wirebench.catalog.errors import explain
+from wirebench.fleet.hosts import Pair
 from wirebench.plan.model import PlannedCell
 from wirebench.trial.record import SCHEMA, TrialRecord
 
@@ -21,13 +22,16 @@ class OrderError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class BlockOrder:
-    """Trials of one block, for one host."""
+    """Trials of one block, for one host or pair."""
 
     run: str
     """The name of the run's directory."""
     attempt: str
     """Differs between orders. A host takes each once."""
     host: str
+    """The name of the host, or of the pair."""
+    pair: Pair | None = None
+    """None: the host measures by itself."""
     seed: int
     """The run's."""
     cell: PlannedCell
@@ -41,6 +45,11 @@ class BlockOrder:
     """The digest of each contestant's bundle, and of ``PROGRAMS``."""
     builds: Mapping[str, str]
     """The build folder of each contestant, below the root."""
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """Who has a part in it: first the one with the contestants."""
+        return (self.host,) if self.pair is None else self.pair.hosts
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,8 +70,8 @@ class LoadOrder:
 
 @dataclass(frozen=True, kw_only=True)
 class BlockRecord:
-    """A line of ``blocks.jsonl``: which host a block was given to. It is written before the host
-    hears of it, so that no two hosts can have trials of one block.
+    """A line of ``blocks.jsonl``: which host or pair a block was given to. It is written before
+    they hear of it, so that no two can have trials of one block.
     """
 
     schema: int = SCHEMA

@@ -1,4 +1,7 @@
-"""A run whose blocks go to the hosts of a fleet: hand out, collect, keep."""
+"""A run whose blocks go to the hosts of a fleet, or to pairs of them: hand out, collect, keep.
+
+What is called a place here is a host that measures by itself, or a pair.
+"""
 
 from __future__ import annotations
 
@@ -9,10 +12,15 @@ from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from pydantic import ValidationError
+
+from wirebench.catalog.errors import explain
 from wirebench.catalog.studies import OpenLoad
 from wirebench.fleet import worker
 from wirebench.fleet.bench import FleetBench
 from wirebench.fleet.cluster import Event, HostError
+from wirebench.fleet.hosts import Pair
+from wirebench.fleet.link import FLOOR
 from wirebench.fleet.orders import (
     BLOCK,
     ORDER,
@@ -23,6 +31,7 @@ from wirebench.fleet.orders import (
     read_trial,
 )
 from wirebench.fleet.rounds import Handed, Rounds
+from wirebench.fleet.together import floor_text
 from wirebench.plan.model import Plan
 from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
@@ -35,8 +44,21 @@ from wirebench.trial.record import TrialRecord
 BLOCKS_FILE = "blocks.jsonl"
 _LOOK_S = 1.0
 
-Visit = Generator[tuple[Callable[..., Any], tuple[Any, ...]], Any, None]
-"""Yields tasks for a host, with their arguments, and is sent the answers."""
+Asked = Mapping[str, tuple[Callable[..., Any], tuple[Any, ...]]]
+"""By host: a task, with its arguments."""
+Steps = Generator[Asked, Any, Any]
+"""Yields what hosts are asked side by side, and is sent their answers, by host, when all are there.
+"""
+
+
+@dataclass(kw_only=True)
+class _Visit:
+    """What is under way with a host or a pair."""
+
+    steps: Steps
+    asked: frozenset[str] = frozenset()
+    events: dict[str, Event] = field(default_factory=dict)
+    """Of the hosts that have answered."""
 
 
 class Hosts(Protocol):
@@ -64,20 +86,28 @@ class FleetRun:
     say: Callable[[str], None]
     patience_s: float
     clock_ns: Callable[[], int] = time.monotonic_ns
-    _refused: dict[str, tuple[str, str]] = field(default_factory=dict)
-    """Hosts that get no more blocks of this worker of theirs, and why."""
-    _known: dict[str, str] = field(default_factory=dict)
-    """By host, the worker that has what the run needs, and whose trials were collected."""
-    _visits: dict[str, Visit] = field(default_factory=dict)
-    """What is under way with each host. So no host waits for what another one is asked."""
+    _refused: dict[str, tuple[tuple[str, ...], str]] = field(default_factory=dict)
+    """Hosts and pairs that get no more blocks of these workers of theirs, and why."""
+    _known: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """By host or pair, the workers that have what the run needs, and whose trials were collected.
+    """
+    _visits: dict[str, _Visit] = field(default_factory=dict)
+    """By host or pair."""
     _doing: dict[str, Handed] = field(default_factory=dict)
     _trials: dict[tuple[str, str], list[TrialRecord]] = field(default_factory=dict)
     """Those of each cell and contestant: a large fleet has too many to look through for a block."""
     _written: Mapping[str, Any] = field(default_factory=dict)
-    """The hosts that the run's file has."""
+    """What the run's file says of its hosts."""
+
+    def __post_init__(self) -> None:
+        self._place_of = {
+            host: name for name, pair in self.bench.pairs.items() for host in pair.hosts
+        }
 
     def measure(self) -> Measured:
         """Until every cell has its blocks. ``RunStopped`` when no host is left."""
+        if self.session.before is not None:
+            self.bench.remember(self.session.before.host)
         path = self.session.directory.path / BLOCKS_FILE
         blocks = [BLOCK.validate_python(value) for _, value in read_lines(path)]
         self._blocks = LineFile(path)
@@ -106,10 +136,9 @@ class FleetRun:
         while True:
             check()
             here = self.hosts.present()
-            for host in self.hosts.idle:
-                if self._is_usable(host, here):
-                    self._visits[host] = self._visit(host)
-                    self._go_on(host, None)
+            for place in self._idle(here):
+                self._visits[place] = _Visit(steps=self._visit(place))
+                self._go_on(place, None)
             if self._visits:
                 alone_since = None
                 event = self.hosts.wait(timeout_s=_LOOK_S)
@@ -118,64 +147,143 @@ class FleetRun:
                 continue
             if not self._rounds.wanting:
                 return
-            if not any(self._is_usable(host, here) for host in here):
+            if not any(self._is_usable(place, here) for place in self.bench.pairs or here):
                 alone_since = alone_since if alone_since is not None else self.clock_ns() / 1e9
                 if self.clock_ns() / 1e9 - alone_since > self.patience_s:
                     raise RunStopped(self._nobody())
             self.hosts.wait(timeout_s=_LOOK_S)
 
-    def _visit(self, host: str) -> Visit:
-        """Of a host that is idle: the next block for it, if there is one."""
-        yield from self._welcome(host)
-        handed = self._rounds.next(host)
+    def _hosts_of(self, place: str) -> tuple[str, ...]:
+        """First the one with the contestants, which has the trials on its disk."""
+        pair = self.bench.pairs.get(place)
+        return (place,) if pair is None else pair.hosts
+
+    def _idle(self, here: Mapping[str, str]) -> list[str]:
+        """The hosts or pairs that can be asked something: none waits for what another is asked."""
+        idle = self.hosts.idle
+        free = set(idle)
+        return [
+            place
+            for place in self.bench.pairs or idle
+            if place not in self._visits
+            and free.issuperset(self._hosts_of(place))
+            and self._is_usable(place, here)
+        ]
+
+    def _visit(self, place: str) -> Steps:
+        """Of a place that is idle: the next block for it, if there is one."""
+        yield from self._welcome(place)
+        handed = self._rounds.next(place)
         if handed is None:
             return
+        self._doing[place] = handed
         order = self._order(handed)
-        self._doing[host] = handed
-        self._keep(host, (yield worker.measure, (ORDER.dump_json(order).decode(),)))
-        self.say(f"{host}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
+        self._keep(place, (yield from self._measure(order)))
+        self.say(f"{place}: {handed.cell.study} {handed.cell.cell.id}, block {handed.block}")
 
-    def _go_on(self, host: str, answer: Any) -> None:
-        """Ask the host the next thing of its visit."""
+    def _measure(self, order: BlockOrder) -> Steps:
+        """The lines of the block's trials."""
+        text = ORDER.dump_json(order).decode()
+        server = order.hosts[0]
+        if order.pair is None:
+            return (yield {server: (worker.measure, (text,))})[server]
+        port = (yield {server: (worker.serve_block, (text,))})[server]
+        answers = yield {
+            server: (worker.finish_block, (order.run, order.trials)),
+            order.pair.generator: (worker.attend_block, (text, port)),
+        }
+        return answers[server]
+
+    def _go_on(self, place: str, answers: Mapping[str, Any] | None) -> None:
+        """Ask the hosts of the place the next thing of its visit."""
+        visit = self._visits[place]
         try:
-            task, arguments = self._visits[host].send(answer)
-            self.hosts.begin(host, task, *arguments)
+            asked = visit.steps.send(answers)
         except StopIteration:
-            self._end(host)
-        except HostError as error:
-            self._fail(Event(host=host, error=str(error), lost=not self._is_here(host)))
-
-    def _is_here(self, host: str) -> bool:
-        return host in self.hosts.present()
-
-    def _is_usable(self, host: str, present: Mapping[str, str]) -> bool:
-        """A worker that is started again gets another chance."""
-        here = present.get(host)
-        return here is not None and self._refused.get(host, ("", ""))[0] != here
-
-    def _welcome(self, host: str) -> Visit:
-        """Give a worker that is new to the run what it needs, and collect what the host has."""
-        here = self.hosts.present().get(host)
-        if here is None or self._known.get(host) == here:
+            self._end(place)
             return
-        packed = [self.bench.packed(PROGRAMS)]
-        packed += [
+        except HostError as error:
+            lost = self._workers(place, self.hosts.present()) is None
+            self._fail(place, [Event(host=place, error=str(error), lost=lost)])
+            return
+        visit.events, visit.asked = {}, frozenset(asked)
+        for host, (task, arguments) in asked.items():
+            try:
+                self.hosts.begin(host, task, *arguments)
+            except HostError as error:
+                self._note_event(place, Event(host=host, error=str(error), lost=True))
+
+    def _hear(self, event: Event) -> None:
+        self._note_event(self._place_of.get(event.host, event.host), event)
+
+    def _note_event(self, place: str, event: Event) -> None:
+        """When all hosts of the place have answered what they were asked, its visit goes on."""
+        visit = self._visits.get(place)
+        if visit is None or event.host not in visit.asked:
+            return
+        visit.events[event.host] = event
+        if visit.events.keys() < visit.asked:
+            return
+        wrong = [one for one in visit.events.values() if one.lost or one.error is not None]
+        if wrong:
+            self._fail(place, wrong)
+        else:
+            self._go_on(place, {host: one.result for host, one in visit.events.items()})
+
+    def _workers(self, place: str, here: Mapping[str, str]) -> tuple[str, ...] | None:
+        """What names the workers of the place's hosts; None if not all are here."""
+        found = tuple(here.get(host, "") for host in self._hosts_of(place))
+        return found if all(found) else None
+
+    def _is_usable(self, place: str, here: Mapping[str, str]) -> bool:
+        """Workers that are started again get another chance."""
+        workers = self._workers(place, here)
+        return workers is not None and self._refused.get(place, ((), ""))[0] != workers
+
+    def _welcome(self, place: str) -> Steps:
+        """Give workers that are new to the run what it needs, and collect what the place has."""
+        workers = self._workers(place, self.hosts.present())
+        if workers is None or self._known.get(place) == workers:
+            return
+        hosts, programs = self._hosts_of(place), self.bench.packed(PROGRAMS)
+        builds = [
             self.bench.packed(name, self.session.scope.needed[name]) for name in self._everybody()
         ]
-        yield from self._check(host)
-        there = set((yield worker.has, ([one.digest for one in packed],)))
-        for one in packed:
-            if one.digest not in there:
-                yield worker.receive, (one.digest, dict(one.files), one.content)
-        self._keep(host, (yield worker.collect, (self._run,)))
-        self._known[host] = here
+        for number, host in enumerate(hosts):
+            yield from self._check(host)
+            packed = [programs, *(builds if number == 0 else ())]
+            answer = yield {host: (worker.has, ([one.digest for one in packed],))}
+            for one in packed:
+                if one.digest not in answer[host]:
+                    arguments = (one.digest, dict(one.files), one.content)
+                    yield {host: (worker.receive, arguments)}
+        if (pair := self.bench.pairs.get(place)) is not None:
+            yield from self._measure_link(pair)
+        answer = yield {hosts[0]: (worker.collect, (self._run,))}
+        self._keep(place, answer[hosts[0]])
+        self._known[place] = workers
 
-    def _check(self, host: str) -> Visit:
+    def _measure_link(self, pair: Pair) -> Steps:
+        """Its floor is said and stored, each time that the pair comes together."""
+        token = secrets.token_hex(16)
+        answer = yield {pair.server: (worker.reflect, (pair.address, token))}
+        port = answer[pair.server]
+        answer = yield {pair.generator: (worker.measure_link, (pair.address, port, token))}
+        yield {pair.server: (worker.stop_reflecting, ())}
+        try:
+            floor = FLOOR.validate_json(answer[pair.generator])
+        except ValidationError as error:
+            raise HostError(explain(error, path=f"host {pair.generator}")) from error
+        self.say(f"{pair.name}: {pair}; {floor_text(floor)}")
+        self.bench.add_floor(pair, floor)
+        self._write_hosts()
+
+    def _check(self, host: str) -> Steps:
         """``HostError`` if the host cannot be in this run: it differs too much from the others, or
         from what it was when the run began.
         """
         if host not in self.bench.hosts:
-            said = json.loads((yield worker.describe, ([],)))
+            said = json.loads((yield {host: (worker.describe, ([],))})[host])
             self.bench.add(host, said)
         now = self.bench.hosts[host]
         before = self.session.before
@@ -186,39 +294,52 @@ class FleetRun:
                 f"host {host}: expected the machine that it was when the run began"
                 f" ({then.get('host_id')}), got {now.get('host_id')}"
             )
-        stored.update(self.bench.hosts)
-        if stored != self._written:
-            self.session.directory.write_host({**self.bench.host(), "hosts": stored})
-            self._written = stored
+        self._write_hosts()
 
-    def _hear(self, event: Event) -> None:
-        if event.lost or event.error is not None:
-            self._fail(event)
+    def _write_hosts(self) -> None:
+        """With those of the interrupted run that are not here."""
+        before = self.session.before.host if self.session.before is not None else {}
+        said = self.bench.host()
+        whole = {**said, "hosts": {**before.get("hosts", {}), **said["hosts"]}}
+        if whole != self._written:
+            self.session.directory.write_host(whole)
+            self._written = whole
+
+    def _fail(self, place: str, events: Sequence[Event]) -> None:
+        """``events``: what went wrong on its hosts. One that is lost explains what the other one
+        of a pair says.
+        """
+        lost = [one for one in events if one.lost]
+        why = "; ".join(self._reason(place, one) for one in lost or events)
+        what = f"host {place}" if place not in self.bench.pairs else f"pair {place}"
+        if lost:
+            self._known.pop(place, None)
+            self.say(f"{what} is lost: {why}; its block goes elsewhere")
         else:
-            self._go_on(event.host, event.result)
+            self._refused[place] = (self._workers(place, self.hosts.present()) or (), why)
+            self.say(f"{what} gets no more blocks: {why}")
+        self._end(place)
 
-    def _fail(self, event: Event) -> None:
-        host = event.host
-        if event.lost:
-            self._known.pop(host, None)
-            self.say(f"host {host} is lost: {event.error}; its block goes elsewhere")
-        else:
-            self._refused[host] = (self.hosts.present().get(host, ""), str(event.error))
-            self.say(f"host {host} gets no more blocks: {event.error}")
-        self._end(host)
+    def _reason(self, place: str, event: Event) -> str:
+        text = str(event.error)
+        return (
+            text
+            if event.host == place or text.startswith("host ")
+            else (f"host {event.host}: {text}")
+        )
 
-    def _end(self, host: str) -> None:
+    def _end(self, place: str) -> None:
         """Of its visit."""
-        del self._visits[host]
-        handed = self._doing.pop(host, None)
+        del self._visits[place]
+        handed = self._doing.pop(place, None)
         if handed is not None:
             with hold():
                 self._rounds.ended(handed)
 
-    def _keep(self, host: str, lines: Iterable[str]) -> None:
-        """Keep what is new. A line that is no trial of the host ends its part in the run."""
+    def _keep(self, place: str, lines: Iterable[str]) -> None:
+        """Keep what is new. A line that is no trial of the place ends its part in the run."""
         try:
-            records = [read_trial(line, host=host) for line in lines]
+            records = [read_trial(line, host=place) for line in lines]
         except OrderError as error:
             raise HostError(str(error)) from error
         with hold():  # a finished trial is always stored
@@ -251,6 +372,7 @@ class FleetRun:
             run=self._run,
             attempt=f"{handed.host}-{secrets.token_hex(8)}",
             host=handed.host,
+            pair=self.bench.pairs.get(handed.host),
             seed=self.plan.seed,
             cell=cell,
             block=handed.block,
@@ -265,7 +387,7 @@ class FleetRun:
         )
 
     def _capacity(self, key: str, contestant: str, host: str) -> float | None:
-        """What it does on this host; on any, where it has not been measured on this one."""
+        """What it does on this host or pair; on any, where it has not been measured there."""
         (cell,) = (cell for cell in self.plan.cells if cell.key == key)
         trials = self._trials.get((key, contestant), [])
         here = capacity([one for one in trials if one.host == host], cell, contestant)
@@ -287,9 +409,10 @@ class FleetRun:
                 self.say(f"host {event.host} is not tidied: {event.error}")
 
     def _nobody(self) -> str:
-        refused = "; ".join(f"{host}: {why}" for host, (_, why) in self._refused.items())
+        refused = "; ".join(f"{place}: {why}" for place, (_, why) in self._refused.items())
+        what = "pair" if self.bench.pairs else "host"
         return (
-            f"no host of the fleet is left after {self.patience_s:g} s of waiting"
+            f"no {what} of the fleet is left after {self.patience_s:g} s of waiting"
             + (f" ({refused})" if refused else "")
             + "; what is measured is kept"
         )

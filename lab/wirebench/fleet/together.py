@@ -15,10 +15,10 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from wirebench.catalog.units import duration
 from wirebench.fleet.clocks import Clock
 from wirebench.fleet.link import Floor
-from wirebench.trial.histogram import together
+from wirebench.report.provenance import link_text
+from wirebench.trial.histogram import ENOUGH_BEYOND, together
 from wirebench.trial.server_metrics import BUSY_SHARE
 from wirebench.trial.wireload import Document, DocumentError, Latency, Start
 
@@ -138,12 +138,7 @@ def _validity(one: Told, parts: Sequence[Told]) -> dict[str, Any]:
 
 def floor_text(link: Floor) -> str:
     """What a link allows at most."""
-    return (
-        f"link: {duration(link.round_trip_min_ns)} there and back at least,"
-        f" {duration(link.round_trip_p50_ns)} in the median;"
-        f" {link.out_bytes_per_s * 8 / 1e9:.2f} Gbit/s to the server,"
-        f" {link.in_bytes_per_s * 8 / 1e9:.2f} Gbit/s back"
-    )
+    return link_text(asdict(link))
 
 
 def skew_ns(parts: Sequence[Told]) -> int:
@@ -209,25 +204,54 @@ def merged_log(logs: Sequence[str]) -> str:
     return "".join(f"{line}\n" for line in lines)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """One of a log."""
+
+    begin_s: float
+    """Since the start of the window."""
+    length_s: float
+    histogram: HdrHistogram
+
+    @property
+    def rate_per_s(self) -> float:
+        """Right replies."""
+        return float(self.histogram.get_total_count()) / self.length_s if self.length_s else 0.0
+
+    def quantile_ns(self, share: float) -> int | None:
+        """The latency that this share of the requests did not exceed; None with too few of them
+        beyond it. A share of 1 is the greatest.
+        """
+        count = self.histogram.get_total_count()
+        if count == 0 or (share < 1 and (1 - share) * count < ENOUGH_BEYOND):
+            return None
+        return int(self.histogram.get_value_at_percentile(share * 100))
+
+
+def intervals(log: str) -> list[Interval]:
+    """``DocumentError`` where it is no log."""
+    return [_interval(line) for line in log.splitlines() if _is_interval(line)]
+
+
 def _is_interval(line: str) -> bool:
     return bool(line) and line[0].isdigit()
 
 
+def _interval(line: str) -> Interval:
+    try:
+        begin, took, _, encoded = line.split(",")
+        return Interval(
+            begin_s=float(begin), length_s=float(took), histogram=HdrHistogram.decode(encoded)
+        )
+    except Exception as error:  # whatever its zlib, base64 and struct calls raise
+        raise DocumentError(f"wireload: log: not read: {error}") from error
+
+
 def _merged(lines: Sequence[str]) -> str:
     """Of one interval. The longest counts: the last may be cut short."""
-    total: HdrHistogram | None = None
-    start, length = "", 0.0
-    for line in lines:
-        try:
-            begin, took, _, encoded = line.split(",")
-            one = HdrHistogram.decode(encoded)
-            start, length = start or begin, max(length, float(took))
-        except Exception as error:  # whatever its zlib, base64 and struct calls raise
-            raise DocumentError(f"wireload: log: not read: {error}") from error
-        if total is None:
-            total = one
-        else:
-            total.add(one)
-    assert total is not None
+    first, *more = [_interval(line) for line in lines]
+    total, length = first.histogram, max(one.length_s for one in (first, *more))
+    for one in more:
+        total.add(one.histogram)
     greatest = total.get_max_value() if total.get_total_count() else 0
-    return f"{start},{length:.3f},{greatest / 1e6:.3f},{total.encode().decode()}"
+    return f"{first.begin_s:.3f},{length:.3f},{greatest / 1e6:.3f},{total.encode().decode()}"

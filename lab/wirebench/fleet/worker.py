@@ -23,9 +23,10 @@ from distributed.comm.addressing import get_address_host_port
 from distributed.comm.core import connect
 from distributed.security import Security
 
+from wirebench.fleet.certificates import Identity
 from wirebench.fleet.child import CORES_VARIABLE, WORKER_GONE
 from wirebench.fleet.cores import share_cores
-from wirebench.fleet.orders import OrderError
+from wirebench.fleet.orders import ORDER, BlockOrder, OrderError
 from wirebench.fleet.place import HostPlace
 from wirebench.fleet.quiet import NO_PAGES, slow_down
 
@@ -121,12 +122,20 @@ class Child:
 class HostSide:
     """What the tasks of a worker use: the host's folder, and at most one child."""
 
-    def __init__(self, name: str, place: HostPlace) -> None:
-        self.name, self.place = name, place
+    def __init__(self, name: str, place: HostPlace, identity: Identity | None = None) -> None:
+        """``identity``: what the other host of a pair is shown."""
+        self.name, self.place, self._identity = name, place, identity
         self._cores = share_cores()
         self._child: Child | None = None
         self._lock = threading.Lock()
         self._closed = False
+
+    @property
+    def certificates(self) -> str:
+        """Their folder. ``OrderError`` without one."""
+        if self._identity is None:
+            raise OrderError(f"host {self.name}: expected certificates of the fleet, got none")
+        return str(self._identity.folder.absolute())
 
     @property
     def housekeeping(self) -> int:
@@ -141,6 +150,8 @@ class HostSide:
         with self._lock:
             if self._closed:
                 raise OrderError(f"host {self.name}: its worker ends")
+            if self._child is not None:  # what asked for it has given up
+                self._child.let_go()
             self._child = Child(arguments, cores=self._cores.measured)
 
     @property
@@ -225,23 +236,26 @@ class WorkerSettings:
     host: str
     scheduler: str
     folder: Path
-    security: Security
+    identity: Identity
     attached: bool = False
     """It ends when its standard input does."""
 
 
 def serve(settings: WorkerSettings, say: Callable[[str], None]) -> None:
     """Serve schedulers at this address, one after another, until SIGTERM or SIGINT."""
+    security = settings.identity.security()
     settings.folder.mkdir(parents=True, exist_ok=True)
-    side = HostSide(settings.host, HostPlace(folder=settings.folder))
+    side = HostSide(settings.host, HostPlace(folder=settings.folder), settings.identity)
     os.sched_setaffinity(0, {side.housekeeping})
     try:
-        asyncio.run(_serve(settings, side, say))
+        asyncio.run(_serve(settings, security, side, say))
     finally:
         side.close()
 
 
-async def _serve(settings: WorkerSettings, side: HostSide, say: Callable[[str], None]) -> None:
+async def _serve(
+    settings: WorkerSettings, security: Security, side: HostSide, say: Callable[[str], None]
+) -> None:
     ended = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -259,8 +273,8 @@ async def _serve(settings: WorkerSettings, side: HostSide, say: Callable[[str], 
     while not ended.is_set():
         worker = None
         try:
-            await _reach(settings)
-            worker = HostWorker(settings.scheduler, side=side, security=settings.security)
+            await _reach(settings, security)
+            worker = HostWorker(settings.scheduler, side=side, security=security)
             await _first(worker.start(), ended.wait())
             if ended.is_set():
                 break
@@ -276,9 +290,9 @@ async def _serve(settings: WorkerSettings, side: HostSide, say: Callable[[str], 
         await _first(ended.wait(), asyncio.sleep(_AGAIN_S))
 
 
-async def _reach(settings: WorkerSettings) -> None:
+async def _reach(settings: WorkerSettings, security: Security) -> None:
     """Raise why the scheduler cannot be reached: a worker itself tries again without a word."""
-    arguments = settings.security.get_connection_args("worker")
+    arguments = security.get_connection_args("worker")
     comm = await connect(settings.scheduler, timeout=_REACH_S, **arguments)
     await comm.close()
 
@@ -337,15 +351,46 @@ def receive(digest: str, files: Mapping[str, str], content: bytes) -> None:
 
 def measure(order: str) -> list[str]:
     """Run an order; the lines of its trials. ``collect()`` has those of all orders."""
-    from wirebench.fleet.orders import ORDER
-
     side = _side()
-    given = ORDER.validate_json(order)
-    if given.host != side.name:
-        raise OrderError(f"host {side.name}: expected an order for it, got one for {given.host}")
-    path = side.place.take(given)
+    given, path = _taken(order, place=0)
     side.run_child("measure", str(side.place.folder), str(path))
     return side.place.lines(given.run, only=frozenset(given.trials))
+
+
+def _taken(order: str, *, place: int) -> tuple[BlockOrder, Path]:
+    """An order in which this host has the place, and its file. ``OrderError`` for any other."""
+    side = _side()
+    given = ORDER.validate_json(order)
+    if given.hosts[place : place + 1] != (side.name,):
+        raise OrderError(f"host {side.name}: expected an order for it, got one for {given.host}")
+    return given, side.place.take(given)
+
+
+def serve_block(order: str) -> int:
+    """Begin a pair's block on the server's host. Returns the port at which it waits for the
+    other host; ``finish_block()`` has the trials.
+    """
+    side = _side()
+    _, path = _taken(order, place=0)
+    side.start_child("serve", str(side.place.folder), str(path), side.certificates)
+    line = side.child.line()
+    if not line:
+        side.finish_child(good=())
+    return int(line)
+
+
+def attend_block(order: str, port: int) -> None:
+    """Load the servers of a pair's block from this host, until it is measured."""
+    side = _side()
+    _, path = _taken(order, place=1)
+    side.run_child("attend", str(side.place.folder), str(path), side.certificates, str(port))
+
+
+def finish_block(run: str, trials: Sequence[str]) -> list[str]:
+    """Wait for the end of the block that ``serve_block()`` began; the lines of its trials."""
+    side = _side()
+    side.finish_child()
+    return side.place.lines(run, only=frozenset(trials))
 
 
 def collect(run: str) -> list[str]:

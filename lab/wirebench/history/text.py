@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import altair as alt
-import vl_convert
 
 from wirebench.history.changes import Change, changes_of, levels
 from wirebench.history.index import Point, Series
 from wirebench.report.figures import figure, moment, times, title
-from wirebench.report.page import spec_of
+from wirebench.report.plain import drawn, element, plain_page, plain_table
 
 DOT, BAR, LOW, HIGH = "●", "─", "├", "┤"
 LEAST_WIDTH = 12
@@ -99,22 +97,14 @@ def _place(value: float, span: tuple[float, float], least: float, most: float, r
 
 def page(shown: Sequence[Series]) -> str:
     """One offline page without scripts: a picture and a table for each series."""
-    parts = []
+    parts = [element("h1", "History")]
     for series in shown:
         changes = changes_of(series)
-        parts.append(f"<h2>{html.escape(heading(series))}</h2>")
+        parts.append(element("h2", heading(series)))
         parts.append(f"<div>{picture(series, changes)}</div>")
-        parts += [f"<p>{html.escape(moved(one))}</p>" for one in changes]
+        parts += [element("p", moved(one)) for one in changes]
         parts.append(table(series))
-    return (
-        "<!doctype html><html lang=en><meta charset=utf-8>"
-        "<meta name=viewport content='width=device-width'>"
-        "<meta http-equiv=Content-Security-Policy"
-        " content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">"
-        f"<title>wirebench: history</title><style>{_STYLE}</style><h1>History</h1>"
-        + "".join(parts)
-        + "</html>\n"
-    )
+    return plain_page("wirebench: history", "".join(parts))
 
 
 def moved(change: Change) -> str:
@@ -124,17 +114,13 @@ def moved(change: Change) -> str:
 
 def table(series: Series) -> str:
     """A row for each run, as HTML."""
-    head = "".join(
-        f"<th>{one}</th>" for one in ("run", "figure", "over the floor", "library", "build")
-    )
     rows = []
     for one in series.points:
         ratio = times(one.ratio) if one.ratio is not None else ""
         if one.low is not None and one.high is not None:
             ratio += f" [{times(one.low)[:-1]}, {times(one.high)[:-1]}]"
-        fields = (one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8])
-        rows.append("<tr>" + "".join(f"<td>{html.escape(it)}</td>" for it in fields) + "</tr>")
-    return f"<div><table><tr>{head}</tr>{''.join(rows)}</table></div>"
+        rows.append((one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8]))
+    return plain_table(("run", "figure", "over the floor", "library", "build"), rows)
 
 
 def picture(series: Series, changes: Sequence[Change]) -> str:
@@ -164,15 +150,4 @@ def picture(series: Series, changes: Sequence[Change]) -> str:
             .encode(x=x)
         )
     chart = alt.layer(*layers).properties(width=640, height=180)
-    svg: str = vl_convert.vegalite_to_svg({**spec_of(chart), "config": {"background": "white"}})
-    return svg
-
-
-_STYLE = (
-    ":root{color-scheme:light dark}"
-    "body{font:16px/1.5 system-ui,sans-serif;max-width:60rem;margin:2rem auto;padding:0 1rem}"
-    "h1{font-size:1.25rem}h2{font-size:1.05rem}div{overflow-x:auto}"
-    "table{border-collapse:collapse;margin:1rem 0}"
-    "th,td{padding:.3rem .8rem;text-align:right;border-bottom:1px solid #8884;white-space:nowrap}"
-    "tr>:first-child{text-align:left}"
-)
+    return drawn(chart)

@@ -1,4 +1,4 @@
-"""Where a process has its sockets: this host's loopback, or one end of an emulated link."""
+"""Where a process has its sockets: an address of this host, or one end of an emulated link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Network:
     def free_port(self, seed: int) -> int:
         """A port to listen on. In a network of the trial's own every port is free."""
         if self.holder is None:
-            return ports.free_port(seed)
+            return ports.free_port(seed, host=self.address)
         return random.Random(seed).choice(ports.port_range())
 
     def accepts(self, port: int) -> bool:
@@ -28,8 +28,12 @@ class Network:
         seen by its listening socket.
         """
         if self.holder is None:
-            return ports.accepts(port)
+            return ports.accepts(port, host=self.address)
         return bool(procfs.listener_inodes(port, pid=self.holder))
+
+    def is_free(self, port: int) -> bool:
+        """Whether a server could listen there."""
+        return self.holder is not None or ports.is_free(port, host=self.address)
 
     def listens_for(self, pids: set[int], port: int) -> bool:
         """Whether one of these processes owns the port's listening socket. A network of the

@@ -33,7 +33,7 @@ def port_range() -> range:
     return range(_LOWEST, lowest_outgoing if lowest_outgoing >= _LOWEST + 2 * _TRIES else _HIGHEST)
 
 
-def free_port(seed: int) -> int:
+def free_port(seed: int, *, host: str = HOST) -> int:
     """A port without a listener and without connections in TIME_WAIT: not every server sets
     SO_REUSEADDR.
     """
@@ -42,19 +42,19 @@ def free_port(seed: int) -> int:
     for _ in range(_TRIES):
         port = chooser.choice(ports)
         with socket.socket() as probe, suppress(OSError):
-            probe.bind((HOST, port))
+            probe.bind((host, port))
             return port
     raise NoPortError(
         f"ports {ports.start}-{ports.stop - 1}: expected a free one, got {_TRIES} that are in use"
     )
 
 
-def is_free(port: int) -> bool:
+def is_free(port: int, *, host: str = HOST) -> bool:
     """Whether a server could listen there. Connections in TIME_WAIT do not count."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
-            probe.bind((HOST, port))
+            probe.bind((host, port))
             probe.listen(1)
         except OSError:
             # Those that linger of a server without SO_REUSEADDR (cpp-httplib sets SO_REUSEPORT
@@ -63,10 +63,10 @@ def is_free(port: int) -> bool:
         return True
 
 
-def accepts(port: int, *, timeout_s: float = 0.2) -> bool:
+def accepts(port: int, *, host: str = HOST, timeout_s: float = 0.2) -> bool:
     with socket.socket() as probe:
         probe.settimeout(timeout_s)
-        return probe.connect_ex((HOST, port)) == 0
+        return probe.connect_ex((host, port)) == 0
 
 
 def answers(port: int, path: str, *, tls: bool = False, timeout_s: float = 2.0) -> bool:

@@ -8,6 +8,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Protocol
 
 from wirebench.process import interrupt, ports, procfs
 from wirebench.process.network import LOOPBACK, Network
@@ -31,6 +32,24 @@ _CONTROL = re.compile(
     r"|[\x00-\x08\x0b-\x1f\x7f-\x9f]"
 )
 """What tells a terminal something, but is no text (ECMA-48)."""
+
+
+class Text(Protocol):
+    def text(self) -> str: ...
+
+
+class Observed(Protocol):
+    """What is seen of a process, here or on another host."""
+
+    @property
+    def output(self) -> Text: ...
+
+    @property
+    def errors(self) -> Text | None: ...
+
+    def exit_code(self) -> int | None:
+        """None while it runs. The negative signal number if a signal ended it."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -138,7 +157,7 @@ def start_server(
         if outcome is not None and (port is not None or attempt == _PORT_TRIES - 1):
             raise StartError(outcome)
         process.stop()
-        if outcome is not None and not _port_was_taken(process, chosen):
+        if outcome is not None and not _port_was_taken(process, chosen, network):
             raise StartError(outcome)
     raise StartError(
         Failure(
@@ -210,9 +229,9 @@ def _wait_ready(
         pause_s = min(pause_s * 1.5, _LONGEST_PAUSE_S)
 
 
-def _port_was_taken(process: Process, port: int) -> bool:
+def _port_was_taken(process: Process, port: int, network: Network) -> bool:
     text = process.output.text().lower()
-    return not ports.is_free(port) or any(words in text for words in _TAKEN)
+    return not network.is_free(port) or any(words in text for words in _TAKEN)
 
 
 _LAST_BREATH_S = 0.1
@@ -230,14 +249,14 @@ def ended(process: Process) -> bool:
     return True
 
 
-def describe_end(process: Process) -> str:
+def describe_end(process: Observed) -> str:
     code = process.exit_code()
     if code is None:
         return "still runs"
     return f"exited with {code}" if code >= 0 else f"was ended by signal {-code}"
 
 
-def tail_of(process: Process) -> str:
+def tail_of(process: Observed) -> str:
     """The end of its output, for a failure's ``received``: text alone, since it is printed, and a
     server may colour its log or send a terminal whatever it likes.
     """

@@ -106,7 +106,9 @@ def _cell_charts(
             f" {'more' if cell.higher_is_better else 'less'} is better"
         )
         yield ChartView(id=f"{cell.key}.ratios", title=heading, how=HOW_FOREST, chart=ratios)
-    curves = percentiles(cell, percentile_curves(cell, trials), style)
+    curves = percentiles(
+        percentile_curves(cell, trials), style, f"{cell.title}: latency by percentile"
+    )
     if curves is not None:
         yield ChartView(
             id=f"{cell.key}.percentiles",

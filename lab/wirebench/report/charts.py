@@ -221,9 +221,7 @@ def padded(least: float, most: float, *, share: float = 0.05) -> tuple[float, fl
 # --- percentiles ----------------------------------------------------------------------------------
 
 
-def percentiles(
-    cell: CellAnalysis, curves: Mapping[str, Sequence[Point]], style: Style
-) -> AnyChart | None:
+def percentiles(curves: Mapping[str, Sequence[Point]], style: Style, title: str) -> AnyChart | None:
     """Latency by percentile; every further nine has the same width. None without histograms."""
     rows: Rows = [
         {"entry": entry, "nines": round(point.nines, 4), "ns": point.value_ns}
@@ -252,7 +250,7 @@ def percentiles(
         .encode(x=x, y=y, **style.line(names), opacity=opacity)
         .add_params(chosen)
     )
-    return style.finish(chart, height=230, title=f"{cell.title}: latency by percentile")
+    return style.finish(chart, height=230, title=title)
 
 
 # --- what is paid for what ------------------------------------------------------------------------

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from wirebench.catalog.units import scaled
+from wirebench.catalog.units import duration, scaled
 from wirebench.report.model import FailureView
 from wirebench.stats.types import (
     FailureCount,
@@ -38,6 +38,26 @@ def failures_of(analysis: RunAnalysis) -> Iterable[FailureView]:
         yield FailureView(entry=name, where=", ".join(where), failure=failure)
 
 
+def _pair_rows(pairs: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
+    """Who did what, and the floor of the link, each time that it was measured."""
+    for name, pair in pairs.items():
+        told = [
+            f"servers on {pair['server']} ({pair['address']}), generator on {pair['generator']}"
+        ]
+        told += [link_text(floor) for floor in pair["floors"]] or ["its link was not measured"]
+        yield f"pair {name}", "; ".join(told)
+
+
+def link_text(floor: Mapping[str, Any]) -> str:
+    """What a link allows at most: the fields of ``fleet.link.Floor``."""
+    return (
+        f"link: {duration(floor['round_trip_min_ns'])} there and back at least,"
+        f" {duration(floor['round_trip_p50_ns'])} in the median;"
+        f" {floor['out_bytes_per_s'] * 8 / 1e9:.2f} Gbit/s to the server,"
+        f" {floor['in_bytes_per_s'] * 8 / 1e9:.2f} Gbit/s back"
+    )
+
+
 _HOST_ROWS = (
     ("cpu_model", "processor"),
     ("cores", "cores in use"),
@@ -56,7 +76,8 @@ _HOST_ROWS = (
 
 
 def host_rows(host: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
-    """What is said of the host, or of each host of a fleet."""
+    """What is said of the host, or of each host and each pair of a fleet."""
+    yield from _pair_rows(host.get("pairs") or {})
     for name, one in (host.get("hosts") or {}).items():
         known = [one.get("cpu_model"), f"{one['cores']} cores" if one.get("cores") else None]
         known += [f"kernel {one['kernel']}" if one.get("kernel") else None]

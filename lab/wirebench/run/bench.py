@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import Cell, EachLoad, on_all_cores
+from wirebench.catalog.studies import Cell, EachLoad, Load, on_all_cores
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec
@@ -124,6 +124,12 @@ class Bench(Protocol):
 
     def link_refusal(self) -> str | None:
         """Why there is no emulated link here, with what would allow it; None if there is one."""
+        ...
+
+    def load_refusal(self, load: Load) -> str | None:
+        """Why such a load cannot be put on here; None if it can. Emulated links are
+        ``link_refusal``'s.
+        """
         ...
 
     def notes(self) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from wirebench.build.copies import CannotCopyError, Copies
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import link_of
+from wirebench.catalog.studies import Load, link_of
 from wirebench.conformance.contestant import read_results
 from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line
@@ -28,6 +28,7 @@ from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.run.bench import Absence, Built, Check
 from wirebench.store.records import VerifyRecord
+from wirebench.trial.apart import GeneratorHost
 from wirebench.trial.link_rtt import LinkRtt, measure_rtt
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.trial import run_in_turns, run_trial
@@ -67,6 +68,7 @@ class LocalBench:
         self._given: dict[str, Program] = {}
         self._wirelink = find_link()
         self._floor: Contestant | None = None
+        self._apart: GeneratorHost | None = None
         self._rtts: dict[tuple[str, str], LinkRtt | None] = {}
         """Of each cell (study, cell) over a link, as measured before its first trial."""
 
@@ -135,6 +137,10 @@ class LocalBench:
     def give(self, name: str, program: Program) -> None:
         """A program of the user's under this contestant's name: it is not built, and not moved."""
         self._given[name] = program
+
+    def load_from(self, host: GeneratorHost) -> None:
+        """From now on the generator of this host puts the load on servers."""
+        self._apart = host
 
     def begin_builds(
         self,
@@ -209,6 +215,7 @@ class LocalBench:
                 wireload=self._generator,
                 server_program=server_program,
                 wirelink=self._wirelink,
+                apart=self._apart,
             )
         if rtt is not None:
             record = replace(record, metrics={**record.metrics, "link_rtt_ns": rtt.median_ns})
@@ -253,6 +260,9 @@ class LocalBench:
         else:
             with self._supervisor:
                 yield
+
+    def load_refusal(self, load: Load) -> str | None:
+        return None
 
     def notes(self) -> tuple[str, ...]:
         notes = []

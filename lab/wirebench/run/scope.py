@@ -161,7 +161,8 @@ def _fitting(
 
 def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
     """The cells that this host cannot have, each with the reason: those on all cores where those
-    are a single core, and those over an emulated link where the host allows none.
+    are a single core, those over an emulated link where the host allows none, and those whose load
+    cannot be put on here.
     """
     threads = bench.hardware_threads
     reasons = {
@@ -173,6 +174,9 @@ def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
     refusal = bench.link_refusal() if linked else None
     if refusal is not None:
         reasons |= dict.fromkeys(linked, f"no emulated link here: {refusal}")
+    for cell in cells:
+        if (why := bench.load_refusal(cell.load)) is not None:
+            reasons[cell] = why
     return reasons
 
 

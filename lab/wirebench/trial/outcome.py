@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.types import Failure
 
 
@@ -22,6 +23,8 @@ class Outcome:
     failure: Failure | None = None
     warnings: list[str] = field(default_factory=list)
     port: int | None = None
+    served_at: Network = LOOPBACK
+    """What the port is of."""
     ready_ns: int | None = None
     metrics: dict[str, float | int | None] = field(default_factory=dict)
     series: Mapping[str, Any] | None = None

@@ -51,10 +51,10 @@ class TrialRecord:
     position: int
     repeat: int = 1
     """The repeat of the study that the block belongs to, counted from 1. In a run on several hosts
-    each host is a repeat.
+    each host, or each pair of them, is a repeat.
     """
     host: str = ""
-    """The host of a fleet that measured it. Empty: the host of the run."""
+    """The host of a fleet that measured it, or the pair of hosts. Empty: the host of the run."""
     entry: str
     contestant: str
     twin_of: str | None

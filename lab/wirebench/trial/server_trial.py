@@ -26,12 +26,19 @@ from wirebench.process import procfs
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import OpenLink
 from wirebench.process.network import LOOPBACK, Network
-from wirebench.process.process import Process
 from wirebench.process.stall import server_state
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Cores, Failure, Program
 from wirebench.trial import server_metrics, watchdog, wireload
+from wirebench.trial.apart import (
+    GeneratorElsewhere,
+    GeneratorHost,
+    GeneratorProcess,
+    ServerWatch,
+    of_both_hosts,
+    with_server,
+)
 from wirebench.trial.cold import cold_warnings
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
@@ -61,7 +68,7 @@ _STOP_GENERATOR_S = 5.0
 class _Run:
     """A generator that has ended, and what became of the server under its load."""
 
-    generator: Process
+    generator: GeneratorProcess
     exit_code: int | None
     limit_ns: int
     hung: bool
@@ -94,7 +101,8 @@ class Running:
 
 class ServerTrial:
     """A trial of a server in steps: ``start()``, ``launch()``, ``finish()``. Each raises
-    ``StartError`` or ``TrialError`` if there is no valid figure; the trial is over then.
+    ``StartError`` or ``TrialError`` if there is no valid figure, and ``GeneratorLostError`` if the
+    generator's host is lost; the trial is over then.
     """
 
     def __init__(
@@ -106,15 +114,22 @@ class ServerTrial:
         scope: Scope,
         generator: Path,
         wirelink: Path | None = None,
+        apart: GeneratorHost | None = None,
     ) -> None:
-        """``outcome`` is filled, and ``scope`` owns every process."""
+        """``outcome`` is filled, and ``scope`` owns every process. ``apart``: another host, whose
+        generator puts the load on; the one here then only warms the server up.
+        """
         if isinstance(spec.load, ClientLoad):
             raise TypeError(f"{spec.trial}: expected a load for a server, got one for a client")
         self._spec, self._outcome, self._scope = spec, outcome, scope
         self._load: wireload.ServerLoad = spec.load
         self._program, self._generator, self._wirelink = program, generator, wirelink
+        self._apart = apart
+        self._network = apart.network if apart is not None else LOOPBACK
         self._document_file = scope.folder / "wireload.json"
-        self._watched = ExitStack()
+        self._process: GeneratorProcess
+        self._watched: ExitStack
+        self._elsewhere: GeneratorElsewhere | None = None
 
     def start(self) -> None:
         """Start the server, unless it runs already."""
@@ -136,6 +151,7 @@ class ServerTrial:
                 program=self._program,
                 scope=self._scope,
                 wirelink=self._wirelink,
+                network=self._network,
             )
         if isinstance(load, StormLoad) and load.restart and isinstance(self._target, Ready):
             self._restart(settings, self._target)
@@ -242,6 +258,7 @@ class ServerTrial:
             program=self._program,
             scope=scope,
             port=first.server.port,
+            network=self._network,
         )
 
     def launch(self, turn: wireload.Turn | None = None) -> None:
@@ -254,21 +271,28 @@ class ServerTrial:
         self._limit_ns = watchdog.limit_ns(load, timeout_ns=timeout_ns, threads=spec.threads)
         if turn is not None:
             self._limit_ns += watchdog.waiting_ns(load, turn)
-        namespaces = target.link.holders if target.link is not None else (None,)
-        server = target.server
-        self._host = self._watched.enter_context(
-            watch_host(server.process if server is not None else None, namespaces)
-        )
-        self._stall = _stall_watch(load, target, timeout_ns)
-        self._process = self._scope.start(
-            wireload.command(self._generator, load, aim),
-            name="generator",
-            cwd=self._scope.folder,
-            env={},
-            cores=target.cores.generator,
-            alone=True,
-            enter=target.caller.enter,
-        )
+        with ExitStack() as watched:
+            namespaces = target.link.holders if target.link is not None else (None,)
+            server = target.server
+            self._host = watched.enter_context(
+                watch_host(server.process if server is not None else None, namespaces)
+            )
+            self._stall = _stall_watch(load, target, timeout_ns)
+            if self._apart is not None and server is not None:
+                self._watch = watched.enter_context(
+                    ServerWatch(server.process, load, cores=target.cores.generator)
+                )
+                self._elsewhere = self._apart.launch(load, aim, limit_ns=self._limit_ns)
+            self._process = self._elsewhere or self._scope.start(
+                wireload.command(self._generator, load, aim),
+                name="generator",
+                cwd=self._scope.folder,
+                env={},
+                cores=target.cores.generator,
+                alone=True,
+                enter=target.caller.enter,
+            )
+            self._watched = watched.pop_all()
 
     def finish(self) -> None:
         """Wait for the generator, and judge what it measured."""
@@ -289,6 +313,11 @@ class ServerTrial:
         document = measured.document
         switches = document.generator.involuntary_switches
         outcome.covariates = self._host.covariates(generator_switches=switches)
+        if self._elsewhere is not None:
+            told = self._elsewhere.told
+            outcome.covariates = of_both_hosts(outcome.covariates, told.covariates)
+            measured = with_server(measured, self._watch.readings, told)
+            document = measured.document
         ready_ns = server.ready_ns if server is not None else None
         outcome.metrics = server_metrics.metrics(document, load, ready_ns=ready_ns)
         outcome.load, outcome.series = measured.load, measured.series
@@ -338,7 +367,7 @@ def _aim(
     )
 
 
-def _await_generator(process: Process, *, limit_ns: int, watch: StallWatch | None) -> _Run:
+def _await_generator(process: GeneratorProcess, *, limit_ns: int, watch: StallWatch | None) -> _Run:
     """Wait for the generator's end. One that still runs at the limit, or whose server stands still
     for good, is told to stop.
     """
@@ -360,7 +389,7 @@ def _await_generator(process: Process, *, limit_ns: int, watch: StallWatch | Non
     )
 
 
-def _wait(process: Process, *, limit_ns: int, watch: StallWatch | None) -> int | None:
+def _wait(process: GeneratorProcess, *, limit_ns: int, watch: StallWatch | None) -> int | None:
     """Its exit code; None at the limit, or when its server stands still for good."""
     if watch is None:
         return process.wait(limit_ns / 1e9)

@@ -38,15 +38,12 @@ class Ready:
     """The authority to trust over TLS; None without TLS."""
     link: OpenLink | None = None
     """Between the server and those who call it."""
+    served_at: Network = LOOPBACK
 
     @property
     def caller(self) -> Network:
         """Where those who call the server run."""
-        return self.link.client if self.link is not None else LOOPBACK
-
-    @property
-    def served_at(self) -> Network:
-        return self.link.server if self.link is not None else LOOPBACK
+        return self.link.client if self.link is not None else self.served_at
 
 
 def settings_for_client(load: ClientLoad, workload: Workload, folder: Path) -> ServerSettings:
@@ -68,17 +65,20 @@ def start_for_load(
     scope: Scope,
     wirelink: Path | None = None,
     port: int | None = None,
+    network: Network = LOOPBACK,
 ) -> Ready:
-    """Start the trial's server, on this port if one is given, with a certificate if the load uses
-    TLS, and behind a link of its own if the load asks for one. ``StartError`` if it does not accept
-    connections, ``TrialError`` if there is no link.
+    """Start the trial's server in the network, on this port if one is given, with a certificate if
+    the load uses TLS, and behind a link of its own if the load asks for one. ``StartError`` if it
+    does not accept connections, ``TrialError`` if there is no link.
     """
     cores = choose_cores(spec.threads)
     own = spec.own
     link = _link(spec, scope, wirelink, cores)
+    if link is not None:
+        network = link.server
     ca_file = None
     if over_tls(spec.load):
-        files = certificates.issue(scope.folder)
+        files = certificates.issue(scope.folder, host=network.address)
         ca_file = files.ca_file
         settings = replace(
             settings, tls_cert=str(files.certificate_file), tls_key=str(files.key_file)
@@ -94,14 +94,20 @@ def start_for_load(
         ready_path=own.ready_path if own is not None else None,
         ready_tls=own is not None and own.scheme in TLS_SCHEMES,
         extra_env=own.environment if own is not None else None,
-        network=link.server if link is not None else LOOPBACK,
+        network=network,
     )
     outcome.ready_ns = server.ready_ns
     if link is None:  # a port behind a link is none of this host's
-        outcome.port = server.port
-    host = link.server.address if link is not None else LOOPBACK.address
-    origin = f"{_scheme(spec, tls=ca_file is not None)}://{host}:{server.port}"
-    return Ready(server=server, origin=origin, cores=cores, ca_file=ca_file, link=link)
+        outcome.port, outcome.served_at = server.port, network
+    origin = f"{_scheme(spec, tls=ca_file is not None)}://{network.address}:{server.port}"
+    return Ready(
+        server=server,
+        origin=origin,
+        cores=cores,
+        ca_file=ca_file,
+        link=link,
+        served_at=network,
+    )
 
 
 def _scheme(spec: TrialSpec, *, tls: bool) -> str:

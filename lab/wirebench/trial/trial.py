@@ -11,6 +11,7 @@ from wirebench.process import interrupt, ports
 from wirebench.process.start import StartError
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
+from wirebench.trial.apart import GeneratorHost
 from wirebench.trial.client_trial import client_trial
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
@@ -27,18 +28,20 @@ def run_trial(
     wireload: Path,
     server_program: Program | None = None,
     wirelink: Path | None = None,
+    apart: GeneratorHost | None = None,
 ) -> TrialRecord:
     """Run a trial to its result. Whatever the contestant does is in the result; only
-    ``Interrupted`` is raised.
+    ``Interrupted`` is raised, and ``GeneratorLostError`` with a generator apart.
 
     ``program``: the contestant. ``server_program``: the server that a client's trial calls.
     ``wireload`` and ``wirelink``: the load generator, and the emulator for loads over a link.
+    ``apart``: the host whose generator loads a server instead of the one here.
     """
     clock, outcome = _Clock(), Outcome()
     with interrupt.hold():
         with supervisor.scope() as scope:
             with _outcome_of(outcome):
-                _measure(spec, outcome, scope, program, server_program, wireload, wirelink)
+                _measure(spec, outcome, scope, program, server_program, wireload, wirelink, apart)
             outcome.warnings += _stop(scope)
         return _result(spec, outcome, clock)
 
@@ -109,10 +112,17 @@ def _measure(
     server_program: Program | None,
     wireload: Path,
     wirelink: Path | None,
+    apart: GeneratorHost | None,
 ) -> None:
     if spec.role == "server":
         trial = ServerTrial(
-            spec, outcome, program=program, scope=scope, generator=wireload, wirelink=wirelink
+            spec,
+            outcome,
+            program=program,
+            scope=scope,
+            generator=wireload,
+            wirelink=wirelink,
+            apart=apart,
         )
         trial.start()
         trial.launch()
@@ -142,7 +152,7 @@ def _status(failure: Failure | None) -> Status:
 
 def _result(spec: TrialSpec, outcome: Outcome, clock: _Clock) -> TrialRecord:
     """Its scope has ended."""
-    if outcome.port is not None and not ports.is_free(outcome.port):
+    if outcome.port is not None and not outcome.served_at.is_free(outcome.port):
         outcome.warnings.append(
             f"port_in_use: another program took port {outcome.port} as the trial ended"
         )

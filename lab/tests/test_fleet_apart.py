@@ -1,0 +1,985 @@
+"""Server and generator on two hosts: the parts, each without the others."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import ssl
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import wirebench.fleet.channel as channel_module
+from developer import simulated_fleet as simulated
+from misbehaving import support
+from misbehaving.support import leaves_nothing, spec
+from test_fleet import write_fleet
+from test_fleet_load import WIRELOAD, floor, needs_wireload
+from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.link import Link
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import (
+    ClientLoad,
+    ClosedLoad,
+    EachLoad,
+    IdleLoad,
+    Load,
+    RampLoad,
+    StormLoad,
+)
+from wirebench.catalog.workloads import request_of
+from wirebench.fleet import worker
+from wirebench.fleet.apart import (
+    _ENDED,
+    _LAUNCH,
+    _STARTED,
+    Attendant,
+    Ended,
+    GeneratorThere,
+    Launch,
+    _wall_less_steady_ns,
+    _window,
+)
+from wirebench.fleet.bench import FleetBench
+from wirebench.fleet.bundles import Packed
+from wirebench.fleet.certificates import Identity, make_certificates
+from wirebench.fleet.channel import ChannelError, await_generator, reach_server
+from wirebench.fleet.cluster import Event, HostError
+from wirebench.fleet.hosts import Pair, read_fleet
+from wirebench.fleet.link import FLOOR
+from wirebench.fleet.orders import ORDER, TRIAL, BlockOrder, OrderError
+from wirebench.fleet.session import FleetRun
+from wirebench.plan.stop import Standstill
+from wirebench.process import procfs
+from wirebench.process.network import LOOPBACK, Network
+from wirebench.process.supervise import Scope, Supervisor
+from wirebench.process.usage import Usage, UsageReader
+from wirebench.report.provenance import host_rows
+from wirebench.trial import wireload
+from wirebench.trial.apart import (
+    GeneratorElsewhere,
+    GeneratorLostError,
+    ServerWatch,
+    Told,
+    of_both_hosts,
+    use_of,
+    with_server,
+)
+from wirebench.trial.trial import run_trial
+from wirebench.trial.wireload import Aim, ServerLoad, ServerUse, parse_document
+
+MS, S = 1_000_000, 1_000_000_000
+PAIR = Pair(name="near", server="alpha", generator="beta", address="127.0.0.1")
+FAR = Pair(name="far", server="gamma", generator="delta", address="127.0.0.1")
+LOAD = ClosedLoad(connections=2, warmup_ns=0, window_ns=S)
+
+# --- the file -------------------------------------------------------------------------------------
+
+HOSTS = 'listen = "x"\n[hosts.alpha]\n[hosts.beta]\n[hosts.gamma]\n'
+
+
+def pair_table(name: str, server: str, generator: str, address: str = "10.0.0.2") -> str:
+    return (
+        f'[pairs.{name}]\nserver = "{server}"\ngenerator = "{generator}"\naddress = "{address}"\n'
+    )
+
+
+def test_a_fleet_file_names_pairs_and_who_measures(tmp_path: Path) -> None:
+    fleet = read_fleet(write_fleet(tmp_path, HOSTS + pair_table("near", "beta", "alpha")))
+    (pair,) = fleet.pairs.values()
+    assert (pair.name, pair.hosts, pair.address) == ("near", ("beta", "alpha"), "10.0.0.2")
+    assert fleet.measuring == {"alpha", "beta"}
+    assert read_fleet(write_fleet(tmp_path, HOSTS)).measuring == {"alpha", "beta", "gamma"}
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        (pair_table("beta", "alpha", "beta"), "pairs.beta: expected a name that no host has"),
+        (pair_table("near", "alpha", "delta"), "pairs.near.generator: expected one of alpha, beta"),
+        (pair_table("near", "alpha", "alpha"), "got 'alpha', which has one in 'near'"),
+        (
+            pair_table("near", "alpha", "beta") + pair_table("far", "gamma", "beta"),
+            "pairs.far.generator: expected a host of no other place in a pair, got 'beta'",
+        ),
+        (pair_table("near", "alpha", "beta", "0.0.0.0"), "expected an address of alpha"),
+        (pair_table("near", "alpha", "beta", "alpha.example"), "pairs.near.address: expected"),
+        ('[pairs.near]\nserver = "alpha"\n', "pairs.near.generator: expected a value, got nothing"),
+    ],
+)
+def test_a_wrong_pair_is_explained(tmp_path: Path, pairs: str, message: str) -> None:
+    with pytest.raises(CatalogError) as caught:
+        read_fleet(write_fleet(tmp_path, HOSTS + pairs))
+    assert message in str(caught.value)
+
+
+# --- what a server used ---------------------------------------------------------------------------
+
+
+def readings(*, busy: tuple[int, int] = (0, 10 * S), every: int = 10 * MS) -> list[Usage]:
+    """Over ten seconds, of a server that uses half a core while busy and grows by a byte a ms."""
+    found = []
+    for at in range(0, 10 * S + 1, every):
+        used = max(0, min(at, busy[1]) - busy[0]) // 2
+        found.append(
+            Usage(at_ns=at, cpu_user_ns=used * 3 // 4, cpu_system_ns=used // 4, rss_bytes=at // MS)
+        )
+    return found
+
+
+def test_the_cpu_of_a_window_is_read_between_its_edges() -> None:
+    window = (2 * S + 3 * MS, 6 * S + 7 * MS)  # between two readings
+    found = use_of(readings(), window, uncertainty_ns=0)
+    assert found is not None
+    assert found.use.cpu_ns == pytest.approx(2 * S + 2 * MS, rel=1e-6)
+    assert found.use.cpu_user_ns == pytest.approx(1.5 * S, rel=1e-2)
+    assert found.uncertainty_ns == 2 * 5 * MS, "half a core, for a reading at each edge"
+    assert (found.use.rss_bytes, found.use.rss_peak_bytes) == (6000, 6000)
+
+
+def test_memory_is_that_before_the_end_when_connections_are_open() -> None:
+    shrinking = [
+        Usage(at_ns=at * S, cpu_user_ns=at, cpu_system_ns=at, rss_bytes=bytes_)
+        for at, bytes_ in ((0, 10), (1, 30), (2, 20), (3, 1))
+    ]
+    found = use_of(shrinking, (S // 2, 5 * S // 2), uncertainty_ns=0)
+    assert found is not None
+    assert (found.use.rss_bytes, found.use.rss_peak_bytes) == (20, 30)
+
+
+def test_clocks_that_are_known_less_well_make_the_cpu_less_certain() -> None:
+    window = (2 * S, 6 * S)
+    near, far = (use_of(readings(), window, uncertainty_ns=ns) for ns in (MS, 45 * MS))
+    assert near is not None
+    assert far is not None
+    assert near.use == far.use
+    assert near.uncertainty_ns == 2 * 10 * MS
+    assert far.uncertainty_ns == 2 * 50 * MS
+
+
+@pytest.mark.parametrize("window", [(-S, S), (9 * S, 11 * S), (5 * S, 5 * S), (0, S)])
+def test_without_readings_beyond_both_edges_nothing_is_known(window: tuple[int, int]) -> None:
+    assert use_of(readings(), window, uncertainty_ns=MS) is None
+    assert use_of([], window, uncertainty_ns=MS) is None
+
+
+def document(*, start_unix_ns: int | None = None, elapsed_ns: int = S) -> str:
+    return json.dumps(
+        {
+            "schema": "wireload/1",
+            "connect": {"attempted": 1, "opened": 1, "failed": 0},
+            "window": {
+                "start_unix_ns": start_unix_ns,
+                "elapsed_ns": elapsed_ns,
+                "stopped_by": "duration",
+            },
+            "requests": {"sent": 3, "ok": 3, "errors": 0, "rate_per_s": 3.0},
+            "errors": {},
+            "latency": {"count": 3},
+            "generator": {"cpu_share": 0.1},
+            "server": None,
+        }
+    )
+
+
+def told(window: tuple[int, int] | None) -> Told:
+    return Told(host="beta", window=window, uncertainty_ns=MS, covariates={})
+
+
+def test_the_document_gets_what_the_server_used_and_how_well_that_is_known() -> None:
+    measured = with_server(parse_document(document()), readings(), told((2 * S, 6 * S)))
+    assert measured.document.server is not None
+    assert measured.document.server.cpu_ns == 2 * S
+    assert measured.load["server"]["cpu_user_ns"] == 3 * S // 2
+    assert measured.load["apart"] == {
+        "generator": "beta",
+        "clock_uncertainty_ns": MS,
+        "server_cpu_uncertainty_ns": 20 * MS,
+    }
+    without = with_server(parse_document(document()), readings(), told(None))
+    assert without.document.server is None
+    assert without.load["apart"]["server_cpu_uncertainty_ns"] is None
+
+
+def test_what_either_host_had_counts() -> None:
+    here = {"watched_ns": 5, "steal_ns": 1, "retransmits": None, "involuntary_switches": 3}
+    there = {"watched_ns": 7, "steal_ns": 2, "retransmits": 4, "involuntary_switches": 9}
+    assert of_both_hosts(here, there) == {
+        "watched_ns": 5,
+        "steal_ns": 3,
+        "retransmits": 4,
+        "involuntary_switches": 3,
+    }
+    assert of_both_hosts(here, {}) == here
+
+
+def test_a_server_is_read_while_it_runs(tmp_path: Path) -> None:
+    busy = [sys.executable, "-c", "while True: pass"]
+    with Supervisor(scratch_parent=tmp_path) as supervisor, supervisor.scope() as scope:
+        server = scope.start(busy, name="server", cwd=tmp_path, env={})
+        cores = sorted(os.sched_getaffinity(0))[-1:]
+        with ServerWatch(server, LOAD, cores=cores) as watch:
+            while UsageReader(server).read().cpu_ns < 50 * MS:
+                time.sleep(0.01)
+        found = watch.readings
+    assert found[-1].cpu_ns >= 50 * MS
+    assert found[-1].rss_bytes > 0
+    for one, other in pairwise(found):
+        assert one.at_ns < other.at_ns
+        assert one.cpu_ns <= other.cpu_ns
+
+
+def test_the_cpu_time_of_a_process_is_exact() -> None:
+    before = time.process_time_ns()
+    found = procfs.cpu_ns(os.getpid())
+    after = time.process_time_ns()
+    assert found is not None
+    assert before <= sum(found) <= after
+    assert procfs.cpu_ns(2**22 + 1) is None
+
+
+def test_a_server_may_listen_at_any_address_of_its_host() -> None:
+    other = Network(address="127.0.0.2")
+    port = other.free_port(1)
+    assert other.is_free(port)
+    with socket.create_server((other.address, port)):
+        assert other.accepts(port)
+        assert not other.is_free(port)
+        assert not LOOPBACK.accepts(port)
+        assert LOOPBACK.is_free(port)
+
+
+# --- which loads ----------------------------------------------------------------------------------
+
+
+def bench(tmp_path: Path, pairs: Mapping[str, Pair]) -> FleetBench:
+    cores = {"alpha": 8, "beta": 2}
+    hosts = {name: {**simulated.describe(name), "cores": n} for name, n in cores.items()}
+    return FleetBench(root=tmp_path, jobs=1, fleet_id="1", hosts=hosts, pairs=pairs)
+
+
+CLIENT = ClientLoad(
+    scheme="http", policy="reuse", payload_bytes=1, warmup=1, operations=1, typical_ns=1
+)
+EACH = EachLoad(producers=1, messages=1, delay_ms=0, policy="reuse", threads=None)
+LINKED = EachLoad(
+    producers=1,
+    messages=1,
+    delay_ms=0,
+    policy="reuse",
+    threads=None,
+    link=Link(rtt_ms=1, jitter_ms=0, loss_percent=0, rate_mbit=1),
+)
+
+
+@pytest.mark.parametrize(
+    ("load", "word"),
+    [
+        (LOAD, None),
+        (EACH, None),
+        (RampLoad(rounds=1, add=1, messages=1, pacing="burst"), None),
+        (StormLoad(connections=1, restart=True), None),
+        (IdleLoad(connections=1, window_ns=1), "idle connections"),
+        (LINKED, "not emulated"),
+        (CLIENT, "clients"),
+    ],
+)
+def test_a_load_that_needs_both_on_one_host_is_refused(
+    tmp_path: Path, load: Load, word: str | None
+) -> None:
+    assert bench(tmp_path, {}).load_refusal(load) is None
+    said = bench(tmp_path, {"near": PAIR}).load_refusal(load)
+    assert (said is None) if word is None else (said is not None and word in said)
+
+
+def test_a_cell_must_fit_the_hosts_of_servers_and_the_run_is_of_another_host(
+    tmp_path: Path,
+) -> None:
+    alone, paired = bench(tmp_path, {}), bench(tmp_path, {"near": PAIR})
+    assert (alone.hardware_threads, paired.hardware_threads) == (2, 8)
+    assert alone.host()["host_id"] == "fleet-1"
+    assert paired.host()["host_id"] == "fleet-1-apart"
+    assert any("server and generator were on different hosts" in one for one in paired.notes())
+    paired.add("gamma", {**simulated.describe("gamma"), "cores": 1})
+    with pytest.raises(HostError, match="cores: expected at least 2, got 1"):
+        alone.add("gamma", {**simulated.describe("gamma"), "cores": 1})
+    paired.add_floor(PAIR, floor())
+    rows = dict(host_rows(paired.host()))
+    assert rows["pair near"] == (
+        "servers on alpha (127.0.0.1), generator on beta; link: 100 µs there and back at least,"
+        " 120 µs in the median; 8.00 Gbit/s to the server, 4.00 Gbit/s back"
+    )
+
+
+def test_a_run_is_completed_with_the_pairs_that_it_began_with(tmp_path: Path) -> None:
+    before = bench(tmp_path, {"near": PAIR})
+    before.add_floor(PAIR, floor())
+    again = bench(tmp_path, {"near": PAIR})
+    again.remember(before.host())
+    again.add_floor(PAIR, floor())
+    assert len(again.host()["pairs"]["near"]["floors"]) == 2
+    other = bench(tmp_path, {"far": FAR})
+    other.remember(before.host())
+    assert list(other.host()["pairs"]) == ["near", "far"], "its trials stay in the run"
+    swapped = Pair(name="near", server="beta", generator="alpha", address="127.0.0.1")
+    with pytest.raises(CatalogError, match=r"pairs.near: expected it as it was when the run began"):
+        bench(tmp_path, {"near": swapped}).remember(before.host())
+
+
+# --- the connection -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def identities(tmp_path: Path) -> Mapping[str, Identity]:
+    names = ("alpha", "beta", "gamma")
+    make_certificates(tmp_path / "certificates", names)
+    return {name: Identity(folder=tmp_path / "certificates" / name) for name in names}
+
+
+class Waiting:
+    """The server's host, waiting in a thread; it answers each line with the same."""
+
+    def __init__(self, identity: Identity, *, patience_s: float = 20) -> None:
+        self.port = 0
+        self.error: Exception | None = None
+        self._identity, self._patience_s = identity, patience_s
+        self._listening = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        assert self._listening.wait(20)
+
+    def _run(self) -> None:
+        def say(port: int) -> None:
+            self.port = port
+            self._listening.set()
+
+        try:
+            with await_generator(PAIR, self._identity, say, patience_s=self._patience_s) as channel:
+                while (line := channel.receive(20)) is not None:
+                    channel.send_line(line)
+        except (ChannelError, OrderError) as error:
+            self.error = error
+
+    def ended(self) -> str:
+        self._thread.join(30)
+        assert not self._thread.is_alive()
+        return str(self.error)
+
+
+def test_the_two_hosts_talk_in_lines(identities: Mapping[str, Identity]) -> None:
+    waiting = Waiting(identities["alpha"])
+    with reach_server(PAIR, identities["beta"], waiting.port) as channel:
+        channel.send({"a": "\n" * 100_000})
+        channel.send("clock")
+        answers = [channel.receive(20) for _ in range(2)]
+        assert [json.loads(one or b"") for one in answers] == [{"a": "\n" * 100_000}, "clock"]
+        assert channel.receive(0.01) is None
+    assert "ended the connection" in waiting.ended()
+
+
+def test_whoever_is_not_the_pairs_other_host_is_sent_away(
+    identities: Mapping[str, Identity], tmp_path: Path
+) -> None:
+    make_certificates(tmp_path / "others", ["beta"])
+    stranger = Identity(folder=tmp_path / "others" / "beta")
+    waiting = Waiting(identities["alpha"])
+    with socket.create_connection(("127.0.0.1", waiting.port), timeout=20) as plain:
+        plain.sendall(b'"stop"\n')
+        with suppress(OSError):
+            while plain.recv(100):
+                pass
+    with pytest.raises(OrderError), reach_server(PAIR, stranger, waiting.port):
+        pass
+    anonymous = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    anonymous.check_hostname, anonymous.verify_mode = False, ssl.CERT_NONE
+    raw = socket.create_connection(("127.0.0.1", waiting.port), timeout=20)
+    with anonymous.wrap_socket(raw) as nobody, suppress(OSError):
+        assert nobody.recv(100) == b""
+    # Of the fleet, but of another place in it.
+    with (
+        reach_server(PAIR, identities["gamma"], waiting.port) as channel,
+        pytest.raises(ChannelError),
+    ):
+        channel.receive(20)
+    with reach_server(PAIR, identities["beta"], waiting.port) as channel:
+        channel.send("clock")
+        assert channel.receive(20) == b'"clock"'
+    waiting.ended()
+
+
+def test_a_generator_asks_no_other_host_than_the_pairs(identities: Mapping[str, Identity]) -> None:
+    waiting = Waiting(identities["gamma"])
+    with (
+        pytest.raises(OrderError, match="expected host alpha, got 'gamma'"),
+        reach_server(PAIR, identities["beta"], waiting.port),
+    ):
+        pass
+    waiting.ended()
+
+
+def test_an_address_of_another_host_and_a_generator_that_never_comes_are_explained(
+    identities: Mapping[str, Identity],
+) -> None:
+    elsewhere = Pair(name="near", server="alpha", generator="beta", address="192.0.2.1")
+    with (
+        pytest.raises(OrderError, match=r"192\.0\.2\.1: expected an address of host alpha"),
+        await_generator(elsewhere, identities["alpha"], lambda _: None),
+    ):
+        pass
+    waiting = Waiting(identities["alpha"], patience_s=0.01)
+    assert "expected host beta to connect within 0.01 s, got nobody" in waiting.ended()
+
+
+def test_a_line_without_an_end_is_refused(
+    identities: Mapping[str, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "MOST_BYTES", 1000)
+    waiting = Waiting(identities["alpha"])
+    with reach_server(PAIR, identities["beta"], waiting.port) as channel, suppress(ChannelError):
+        channel.send_line(b"x" * 100_000)
+        channel.receive(20)
+    assert "more than 1,000 bytes in a line" in waiting.ended()
+
+
+# --- the generator's host -------------------------------------------------------------------------
+
+PROGRAM = """#!{python}
+import json, pathlib, signal, sys, time
+stopped = []
+signal.signal(signal.SIGTERM, lambda *_: stopped.append(True))
+(pathlib.Path({folder!r}) / "argv").write_text(json.dumps(sys.argv[1:]))
+begun = time.time_ns()
+while {waits} and not stopped:
+    time.sleep(0.01)
+text = {document!r}.replace('"start_unix_ns": null', f'"start_unix_ns": {{begun}}')
+pathlib.Path(sys.argv[sys.argv.index("--json") + 1]).write_text(text)
+print("said so")
+sys.exit(3 if stopped else 0)
+"""
+
+
+def program(folder: Path, *, waits: bool = False) -> Path:
+    """Something like wireload."""
+    path = folder / "wireload"
+    text = PROGRAM.format(
+        python=sys.executable, folder=str(folder), waits=waits, document=document()
+    )
+    path.write_text(text)
+    path.chmod(0o755)
+    return path
+
+
+class Asks:
+    """The connection as the generator's host has it: what it is asked between loads, and in one."""
+
+    has_line = False
+
+    def __init__(self, *asks: bytes, within: bytes | None, is_on: Callable[[], bool]) -> None:
+        """``within``: what comes while the load is on; empty: the connection ends."""
+        self.sent: list[bytes] = []
+        self._asks, self._within, self._is_on = list(asks), within, is_on
+        self._ours, self._theirs = socket.socketpair()
+
+    def fileno(self) -> int:
+        return self._ours.fileno()
+
+    def send(self, message: object) -> None:
+        self.sent.append(json.dumps(message).encode())
+
+    def send_line(self, line: bytes) -> None:
+        self.sent.append(line)
+        if b"argv" in line and self._within is not None:
+            while not self._is_on():
+                time.sleep(0.01)
+            self._theirs.send(b"x")
+
+    def receive(self, _timeout_s: float | None) -> bytes:
+        if self._within is not None and len(self.sent) and b"argv" in self.sent[-1]:
+            self._ours.recv(1)
+            ask, self._within = self._within, None
+        else:
+            ask = self._asks.pop(0) if self._asks else b""
+        if not ask:
+            raise ChannelError("the other host has ended the connection")
+        return ask
+
+    def close(self) -> None:
+        self._ours.close()
+        self._theirs.close()
+
+
+@pytest.fixture
+def attend(tmp_path: Path) -> Iterator[Callable[..., list[bytes]]]:
+    """Answers asks; returns what was sent."""
+    opened: list[Asks] = []
+
+    def run(*asks: bytes, within: bytes | None = None, gone: bool = False) -> list[bytes]:
+        argv = tmp_path / "argv"
+        channel: Any = Asks(*asks, within=within, is_on=argv.exists)
+        opened.append(channel)
+        with Supervisor(scratch_parent=tmp_path) as supervisor:
+            stand_in = program(tmp_path, waits=within is not None)
+            Attendant(channel, supervisor, stand_in, worker_is_gone=lambda: gone).serve()
+        sent: list[bytes] = channel.sent
+        return sent
+
+    yield run
+    for one in opened:
+        one.close()
+
+
+def launch(load: Load = LOAD, *, authority: str | None = None) -> bytes:
+    return _LAUNCH.dump_json(
+        Launch(
+            load=load,
+            origin="http://127.0.0.1:9",
+            request=request_of("http.hello"),
+            timeout_ns=5 * S,
+            seed=7,
+            authority=authority,
+            limit_ns=60 * S,
+        )
+    )
+
+
+def test_a_load_is_put_on_as_asked_and_its_window_is_by_the_steady_clock(
+    attend: Callable[..., list[bytes]], tmp_path: Path
+) -> None:
+    before = time.monotonic_ns()
+    clock, started, ended = attend(b'"clock"', launch(authority="PEM"), b'"stop"')
+    after = time.monotonic_ns()
+    assert before < int(clock) < after
+    argv = json.loads((tmp_path / "argv").read_text())
+    assert list(_STARTED.validate_json(started).argv[1:]) == argv
+    assert argv[-1] == "http://127.0.0.1:9/route_01"
+    assert argv[argv.index("-c") + 1] == "2"
+    assert "--watch" not in argv
+    assert "--cacert" in argv
+    found = _ENDED.validate_json(ended)
+    assert (found.exit_code, found.output) == (0, "said so")
+    assert found.window is not None
+    assert before < found.window[0] < after
+    assert found.window[1] - found.window[0] == S
+    assert found.slew_ns < S
+    assert found.covariates["watched_ns"]
+
+
+def test_rounds_have_no_single_window(attend: Callable[..., list[bytes]]) -> None:
+    _, ended = attend(launch(RampLoad(rounds=1, add=1, messages=1, pacing="burst")))
+    assert _ENDED.validate_json(ended).window is None
+
+
+def test_a_generator_that_is_told_to_stop_writes_what_it_has(
+    attend: Callable[..., list[bytes]],
+) -> None:
+    _, ended = attend(launch(), within=b'"stop"')
+    found = _ENDED.validate_json(ended)
+    assert found.exit_code == 3
+    assert found.document is not None
+
+
+def test_a_generator_ends_with_the_connection(attend: Callable[..., list[bytes]]) -> None:
+    with pytest.raises(OrderError, match="the server's host: the other host has ended"):
+        attend(launch(), within=b"")
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (b"{}", "what the server's host asks"),
+        (b'"run"', "what the server's host asks"),
+        (b"\xff", "what the server's host asks"),
+        (launch(CLIENT), "got one of a client"),
+    ],
+)
+def test_what_the_servers_host_asks_is_read_with_care(
+    attend: Callable[..., list[bytes]], ask: bytes, message: str
+) -> None:
+    with pytest.raises(OrderError, match=message):
+        attend(ask)
+
+
+def test_no_load_begins_once_the_worker_is_gone(attend: Callable[..., list[bytes]]) -> None:
+    with pytest.raises(OrderError, match="its worker is gone"):
+        attend(launch(), gone=True)
+
+
+# --- the server's host ----------------------------------------------------------------------------
+
+
+class Answers:
+    """The connection as the server's host has it. Clocks there are ahead."""
+
+    ahead_ns = 70_000 * S
+
+    def __init__(self, *, ended: Ended | None = None, answer: bytes | None = None) -> None:
+        self.asked: list[bytes] = []
+        self._ended, self._answer = ended, answer
+        self._lines: list[bytes] = []
+
+    def send_line(self, line: bytes) -> None:
+        self.asked.append(line)
+        if self._answer is not None:
+            self._lines.append(self._answer)
+        elif line == b'"clock"':
+            self._lines.append(str(time.monotonic_ns() + self.ahead_ns).encode())
+        elif b"load" in line:
+            self._lines.append(b'{"argv":["wireload","x"]}')
+            if self._ended is not None:
+                self._lines.append(_ENDED.dump_json(self._ended))
+
+    def receive(self, _timeout_s: float | None) -> bytes | None:
+        return self._lines.pop(0) if self._lines else None
+
+
+def ended_at(begin_ns: int) -> Ended:
+    return Ended(
+        exit_code=0,
+        output="",
+        document=document(),
+        window=(begin_ns, begin_ns + S),
+        slew_ns=5,
+        covariates={"steal_ns": 7},
+    )
+
+
+def aim(folder: Path) -> Aim:
+    return Aim(
+        origin="http://127.0.0.1:9",
+        request=request_of("http.hello"),
+        cores=(0,),
+        watch="123",
+        timeout_ns=5 * S,
+        seed=7,
+        json_file=folder / "wireload.json",
+    )
+
+
+def there(channel: Any) -> GeneratorThere:
+    return GeneratorThere(PAIR, channel)
+
+
+def test_a_window_there_is_told_by_the_clock_here(tmp_path: Path) -> None:
+    begin = 1000 * S
+    channel = Answers(ended=ended_at(begin + Answers.ahead_ns))
+    generator = there(channel).launch(LOAD, aim(tmp_path), limit_ns=S)
+    assert generator.argv == ("wireload", "x")
+    assert generator.exit_code() is None
+    assert generator.wait(1) == 0
+    found = generator.told
+    assert found.window is not None
+    assert abs(found.window[0] - begin) <= found.uncertainty_ns
+    assert found.window[1] - found.window[0] == S
+    assert (found.host, found.covariates) == ("beta", {"steal_ns": 7})
+    assert json.loads((tmp_path / "wireload.json").read_text())["schema"] == "wireload/1"
+    assert generator.stop()
+    assert b'"stop"' not in channel.asked
+    asked = _LAUNCH.validate_json(next(one for one in channel.asked if b"load" in one))
+    assert (asked.load, asked.seed, asked.authority) == (LOAD, 7, None)
+
+
+def test_a_generator_that_goes_on_is_told_to_stop(tmp_path: Path) -> None:
+    channel = Answers()
+    generator = there(channel).launch(LOAD, aim(tmp_path), limit_ns=S)
+    assert generator.wait(0) is None
+    with pytest.raises(GeneratorLostError, match="host beta: its generator did not end"):
+        generator.stop()
+    assert channel.asked[-1] == b'"stop"'
+
+
+@pytest.mark.parametrize("answer", [b"{}", b"soon", b"[]", b"\xff\xfe"])
+def test_what_the_generators_host_answers_is_read_with_care(tmp_path: Path, answer: bytes) -> None:
+    host = there(Answers(answer=answer))
+    with pytest.raises(GeneratorLostError, match="the generator's host beta: "):
+        host.launch(LOAD, aim(tmp_path), limit_ns=S)
+
+
+def test_a_lost_generator_leaves_no_result_and_no_process(tmp_path: Path) -> None:
+    class Lost:
+        network = Network(address="127.0.0.2")
+        origin = ""
+
+        def launch(self, _load: ServerLoad, aim: Aim, *, limit_ns: int) -> GeneratorElsewhere:
+            self.origin = aim.origin
+            raise GeneratorLostError(f"gone, in {limit_ns} ns")
+
+    scratch, lost = tmp_path / "scratch", Lost()
+    scratch.mkdir()
+    with leaves_nothing(scratch) as supervisor, pytest.raises(GeneratorLostError, match="gone"):
+        run_trial(
+            spec("lonely", tmp_path),
+            program=support.program("server.py"),
+            supervisor=supervisor,
+            wireload=tmp_path / "never-started",
+            apart=lost,
+        )
+    assert lost.origin.startswith("http://127.0.0.2:")
+
+
+class Beside:
+    """This host as the other one: its generator sees the server, too."""
+
+    network = Network(address="127.0.0.2")
+
+    def __init__(self, program: Path, scope: Scope) -> None:
+        self.seen: ServerUse | None = None
+        self._program, self._scope = program, scope
+
+    def launch(self, load: ServerLoad, aim: Aim, *, limit_ns: int) -> GeneratorElsewhere:
+        wall = _wall_less_steady_ns()
+        process = self._scope.start(
+            wireload.command(self._program, load, aim),
+            name="generator",
+            cwd=self._scope.folder,
+            env={},
+            alone=True,
+        )
+        beside = self
+
+        class Generator:
+            argv, output, errors = process.argv, process.output, process.errors
+            exit_code, wait, stop = process.exit_code, process.wait, process.stop
+            signal = process.signal
+
+            @property
+            def told(self) -> Told:
+                text = aim.json_file.read_text()
+                beside.seen = parse_document(text).document.server
+                window = _window(text, load, wall_less_steady_ns=wall)
+                return Told(host="beside", window=window, uncertainty_ns=0, covariates={})
+
+        return Generator()
+
+
+@needs_wireload
+def test_the_cpu_that_is_read_here_is_what_a_generator_beside_the_server_reads(
+    tmp_path: Path,
+) -> None:
+    assert WIRELOAD is not None
+    with Supervisor(scratch_parent=tmp_path) as supervisor, supervisor.scope() as scope:
+        beside = Beside(WIRELOAD, scope)
+        record = run_trial(
+            replace(spec("busy", tmp_path), load=replace(LOAD, warmup_ns=S // 5)),
+            program=support.program("server.py"),
+            supervisor=supervisor,
+            wireload=WIRELOAD,
+            apart=beside,
+        )
+    assert record.failure is None
+    assert record.load is not None
+    assert beside.seen is not None
+    assert beside.seen.cpu_ns
+    ours = record.load["server"]["cpu_user_ns"] + record.load["server"]["cpu_system_ns"]
+    unknown = record.load["apart"]["server_cpu_uncertainty_ns"]
+    # wireload itself reads a moment after an edge.
+    assert abs(ours - beside.seen.cpu_ns) <= unknown + beside.seen.cpu_ns / 50
+    assert unknown < ours / 10
+    assert record.metrics["cpu_per_request_ns"]
+
+
+# --- a run by pairs, without Dask and without processes -------------------------------------------
+
+
+class PairsInProcess:
+    """Hosts that answer what a pair's would; the trials are on those of the servers."""
+
+    def __init__(self, *names: str) -> None:
+        self.here = {name: f"tls://{name}" for name in names}
+        self.asked: list[tuple[str, str]] = []
+        self.orders: list[BlockOrder] = []
+        self.on_disk: dict[str, list[str]] = {name: [] for name in names}
+        self.change: Callable[[str, str], Event | None] = lambda _host, _task: None
+        """What happens instead of an answer."""
+        self._trials = simulated.Trials()
+        self._events: list[Event] = []
+
+    def present(self) -> Mapping[str, str]:
+        return dict(self.here)
+
+    @property
+    def idle(self) -> Sequence[str]:
+        busy = {event.host for event in self._events}
+        return [name for name in self.here if name not in busy]
+
+    def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
+        self.asked.append((host, task.__name__))
+        event = self.change(host, task.__name__)
+        result = self._answer(host, task, arguments)
+        self._events.append(event or Event(host=host, result=result))
+
+    def _answer(self, host: str, task: Callable[..., Any], arguments: Sequence[Any]) -> Any:
+        if task is worker.has:
+            return list(arguments[0])
+        if task is worker.reflect:
+            return 4242
+        if task is worker.measure_link:
+            assert arguments[:2] == ("127.0.0.1", 4242)
+            return FLOOR.dump_json(floor()).decode()
+        if task is worker.serve_block:
+            order = ORDER.validate_json(arguments[0])
+            self.orders.append(order)
+            self.on_disk[host] += [
+                TRIAL.dump_json(self._trials.of(trial, host=order.host)).decode()
+                for trial in order.cell.block(order.block, seed=order.seed)
+                if trial.id in order.trials
+            ]
+            return 4243
+        if task is worker.attend_block:
+            assert arguments[1] == 4243
+        if task is worker.finish_block:
+            wanted = set(arguments[1])
+            return [one for one in self.on_disk[host] if json.loads(one)["trial"] in wanted]
+        if task is worker.collect:
+            return list(self.on_disk[host])
+        return None
+
+    def wait(self, *, timeout_s: float) -> Event | None:
+        return self._events.pop(0) if self._events else None
+
+
+class Paired(FleetBench):
+    """Whose builds are empty."""
+
+    def packed(self, name: str, contestant: Contestant | None = None) -> Packed:
+        return Packed(files={}, content=b"")
+
+    def build_path(self, contestant: Contestant) -> str:
+        return "build"
+
+
+@pytest.fixture
+def hosts() -> PairsInProcess:
+    return PairsInProcess("alpha", "beta", "gamma", "delta", "spare")
+
+
+@pytest.fixture
+def run(tmp_path: Path, hosts: PairsInProcess) -> Iterator[FleetRun]:
+    """Of two cells with four blocks each, by two pairs."""
+    said = {name: simulated.describe(name) for name in hosts.here}
+    made = Paired(root=tmp_path, jobs=1, fleet_id="1", hosts=said, pairs={"near": PAIR, "far": FAR})
+    session = simulated.session_of(tmp_path / "results", made, simulated.CONTESTANTS)
+    yield FleetRun(
+        session=session,
+        plan=simulated.plan_of(cells=2, blocks=4),
+        bench=made,
+        hosts=hosts,
+        look=lambda *_: Standstill(),
+        say=lambda _: None,
+        patience_s=0,
+    )
+    session.directory.close()
+
+
+ALL = {"concurrency.c0": 4, "concurrency.c1": 4}
+
+
+def test_each_block_is_of_one_pair_and_the_link_is_measured_first(
+    run: FleetRun, hosts: PairsInProcess
+) -> None:
+    said: list[str] = []
+    run.say = said.append
+    assert run.measure().blocks == ALL
+    assert {one.host for one in run.session.trials} == {"near", "far"}
+    assert all(order.pair in (PAIR, FAR) for order in hosts.orders)
+    of_beta = [task for host, task in hosts.asked if host == "beta"]
+    assert of_beta[:3] == ["has", "measure_link", "attend_block"]
+    of_alpha = [task for host, task in hosts.asked if host == "alpha"]
+    first = ["has", "reflect", "stop_reflecting", "collect", "serve_block", "finish_block"]
+    assert of_alpha[:6] == first
+    assert {task for host, task in hosts.asked if host == "spare"} == {"tidy"}
+    assert any(one.startswith("near: servers on alpha (127.0.0.1)") for one in said)
+    assert [len(run.bench.host()["pairs"][name]["floors"]) for name in ("near", "far")] == [1, 1]
+
+
+@pytest.mark.parametrize("victim", ["alpha", "beta"])
+def test_when_a_host_of_a_pair_is_lost_its_block_goes_elsewhere(
+    run: FleetRun, hosts: PairsInProcess, victim: str
+) -> None:
+    said: list[str] = []
+    run.say = said.append
+    task = "finish_block" if victim == "alpha" else "attend_block"
+
+    def lose(host: str, asked: str) -> Event | None:
+        if (host, asked) == (victim, task):
+            del hosts.here[victim]
+            return Event(host=host, lost=True, error="its worker is gone")
+        return None
+
+    hosts.change = lose
+    assert run.measure().blocks == ALL
+    (line,) = [one for one in said if "lost" in one]
+    assert line == (
+        f"pair near is lost: host {victim}: its worker is gone; its block goes elsewhere"
+    )
+    assert {one.host for one in run.session.trials} == {"far"}
+
+
+def test_a_pair_that_comes_back_brings_what_it_has_measured(
+    run: FleetRun, hosts: PairsInProcess
+) -> None:
+    once = iter((True,))
+
+    def lose(host: str, asked: str) -> Event | None:
+        if (host, asked) == ("beta", "attend_block") and next(once, False):
+            hosts.here["beta"] += "/again"
+            return Event(host=host, lost=True, error="its worker is gone")
+        return None
+
+    hosts.change = lose
+    assert run.measure().blocks == ALL
+    trials = run.session.trials
+    assert len({one.trial for one in trials}) == len(trials)
+    of_near = sum(1 for one in trials if one.host == "near")
+    assert of_near == len(hosts.on_disk["alpha"]), "all that it ever finished, once"
+    assert len(run.bench.host()["pairs"]["near"]["floors"]) == 2
+
+
+def test_a_pair_that_refuses_gets_no_more_blocks_and_says_why(
+    run: FleetRun, hosts: PairsInProcess
+) -> None:
+    said: list[str] = []
+    run.say = said.append
+
+    def refuse(host: str, asked: str) -> Event | None:
+        if (host, asked) == ("beta", "measure_link"):
+            return Event(host=host, error="host beta: 127.0.0.1: port 4242: expected the other")
+        return None
+
+    hosts.change = refuse
+    assert run.measure().blocks == ALL
+    (line,) = [one for one in said if "no more blocks" in one]
+    assert line.startswith("pair near gets no more blocks: host beta: 127.0.0.1: port 4242")
+
+
+def test_an_order_of_a_pair_is_for_its_own_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Side:
+        name = "beta"
+
+    monkeypatch.setattr(worker, "_side", Side)
+    order = BlockOrder(
+        run="r",
+        attempt="a",
+        host="near",
+        pair=PAIR,
+        seed=1,
+        cell=simulated.plan_of(cells=1, blocks=1).cells[0],
+        block=1,
+        trials=(),
+        hardware_threads=2,
+        bundles={},
+        builds={},
+    )
+    text = ORDER.dump_json(order).decode()
+    assert ORDER.validate_json(text) == order
+    for task in (worker.measure, worker.serve_block):
+        with pytest.raises(OrderError, match="host beta: expected an order for it, got one"):
+            task(text)

@@ -1,0 +1,162 @@
+"""The connection between the two hosts of a pair, for the time of a block: TLS with the fleet's
+certificates, and a JSON document in each line.
+
+Nobody polls: a side that waits is asleep until a line comes. A host that is cut off is noticed by
+the kernel's probes.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import ssl
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from wirebench.fleet.certificates import Identity, peer_name
+from wirebench.fleet.hosts import Pair
+from wirebench.fleet.orders import OrderError
+from wirebench.process import interrupt
+
+MOST_BYTES = 64 * 2**20
+"""A longer line is refused. A document with the rounds of a large ramp has some MB."""
+ARRIVAL_S = 60.0
+"""How long the server's host waits for the generator's."""
+_HANDSHAKE_S = 10.0
+_PROBE_AFTER_S, _PROBE_EVERY_S, _PROBES = 10, 5, 4
+"""A silent host is lost after half a minute. Our own choice."""
+
+
+class ChannelError(Exception):
+    """The other host is gone, or sent what is no line. The text is for the user."""
+
+
+class Channel:
+    def __init__(self, connection: ssl.SSLSocket) -> None:
+        self._connection = connection
+        self._buffer = bytearray()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_AFTER_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY_S)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES)
+
+    def fileno(self) -> int:
+        return self._connection.fileno()
+
+    @property
+    def has_line(self) -> bool:
+        """Whether ``receive()`` has something without looking at the socket."""
+        return b"\n" in self._buffer or self._connection.pending() > 0
+
+    def send(self, message: object) -> None:
+        self.send_line(json.dumps(message).encode())
+
+    def send_line(self, line: bytes) -> None:
+        """``line``: JSON, without a newline."""
+        try:
+            self._connection.settimeout(_PROBE_AFTER_S + _PROBE_EVERY_S * _PROBES)
+            self._connection.sendall(line + b"\n")
+        except OSError as error:
+            raise ChannelError(f"the other host is gone: {error}") from error
+
+    def receive(self, timeout_s: float | None) -> bytes | None:
+        """The next line; None at the timeout. Signals may interrupt the wait."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        searched = 0
+        while (end := self._buffer.find(b"\n", searched)) < 0:
+            searched = len(self._buffer)
+            if len(self._buffer) > MOST_BYTES:
+                raise ChannelError(f"the other host sent more than {MOST_BYTES:,} bytes in a line")
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                return None
+            try:
+                self._connection.settimeout(left)
+                with interrupt.waiting():
+                    part = self._connection.recv(1 << 16)
+            except TimeoutError:
+                return None
+            except OSError as error:
+                raise ChannelError(f"the other host is gone: {error}") from error
+            if not part:
+                raise ChannelError("the other host has ended the connection")
+            self._buffer += part
+        line = bytes(self._buffer[:end])
+        del self._buffer[: end + 1]
+        return line
+
+    def close(self) -> None:
+        self._connection.close()
+
+
+@contextmanager
+def await_generator(
+    pair: Pair, identity: Identity, say: Callable[[int], None], *, patience_s: float = ARRIVAL_S
+) -> Iterator[Channel]:
+    """On the server's host: the connection of the generator's. ``say`` is told the port. Whoever
+    else connects is sent away. ``OrderError`` if the address is none of this host, or nobody comes.
+    """
+    context = identity.context(server_side=True)
+    try:
+        listening = socket.create_server((pair.address, 0))
+    except OSError as error:
+        raise OrderError(
+            f"{pair.address}: expected an address of host {pair.server}, got {error.strerror}"
+        ) from error
+    with listening:
+        say(listening.getsockname()[1])
+        channel = _accepted(listening, context, pair, deadline=time.monotonic() + patience_s)
+    if channel is None:
+        raise OrderError(
+            f"{pair.address}: expected host {pair.generator} to connect within {patience_s:g} s,"
+            " got nobody; is this the address of the server's host that it reaches?"
+        )
+    try:
+        yield channel
+    finally:
+        channel.close()
+
+
+def _accepted(
+    listening: socket.socket, context: ssl.SSLContext, pair: Pair, *, deadline: float
+) -> Channel | None:
+    while (left := deadline - time.monotonic()) > 0:
+        listening.settimeout(left)
+        try:
+            with interrupt.waiting():
+                plain, _ = listening.accept()
+        except TimeoutError:
+            return None
+        try:
+            plain.settimeout(_HANDSHAKE_S)
+            connection = context.wrap_socket(plain, server_side=True)
+        except OSError:
+            plain.close()
+            continue
+        if peer_name(connection) == pair.generator:
+            return Channel(connection)
+        connection.close()
+    return None
+
+
+@contextmanager
+def reach_server(pair: Pair, identity: Identity, port: int) -> Iterator[Channel]:
+    """On the generator's host. ``OrderError`` if the server's host is not there."""
+    context = identity.context(server_side=False)
+    try:
+        plain = socket.create_connection((pair.address, port), timeout=_HANDSHAKE_S)
+        connection = context.wrap_socket(plain)
+    except OSError as error:
+        raise OrderError(
+            f"{pair.address}: expected host {pair.server} at port {port}, got {error}"
+        ) from error
+    if (name := peer_name(connection)) != pair.server:
+        connection.close()
+        raise OrderError(f"{pair.address}: expected host {pair.server}, got {name!r}")
+    channel = Channel(connection)
+    try:
+        yield channel
+    finally:
+        channel.close()
