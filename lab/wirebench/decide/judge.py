@@ -201,6 +201,8 @@ class _Places(Generic[P]):
     """Where every server gets the same rate; with fewer connections than asked for where no cell
     has as many.
     """
+    rung: P | None = None
+    """Where a server's memory for each connection is known, from this and other rungs."""
     note: str = ""
     """What they differ by from what was asked for."""
 
@@ -208,6 +210,8 @@ class _Places(Generic[P]):
         """Where this metric says something: times and costs of servers at a pinned rate, or with
         producers that do not saturate them.
         """
+        if metric == _METRICS["memory"]:
+            return self.rung
         if metric not in (_METRICS["cpu"], _METRICS["p99"]):
             return self.saturated
         if self.pinned is None and self.saturated is not None:
@@ -232,6 +236,11 @@ def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
     return _Places(
         saturated=min(saturated, key=_order_of_saturated, default=None),
         pinned=min(pinned, key=lambda one: _order_of_pinned(one, least), default=None),
+        rung=min(
+            (one for one in saturated if one.cell.kind == "closed"),
+            key=_order_of_saturated,
+            default=None,
+        ),
     )
 
 
@@ -615,8 +624,8 @@ def _not_measured(
 
 
 def _command(question: Question, metric: str, studies: Collection[Study]) -> str | None:
-    """What would measure it: the first preset with a cell where the metric says something. None:
-    no study has one.
+    """What would measure it: the first preset with a cell where the metric says something, and of
+    ``full``, which takes days, that cell alone. None: no study has one.
     """
     for name in _LONG_ENOUGH:
         for study in studies:
@@ -625,5 +634,8 @@ def _command(question: Question, metric: str, studies: Collection[Study]) -> str
             places = _places(question, wanted)
             place = places.saturated if question.calls is not None else places.of(metric)
             if place is not None:
-                return f"wirebench run {study.name} --preset {name} --only {{}}"
+                # Memory takes several rungs.
+                alone = name == "full" and metric != _METRICS["memory"]
+                cells = f" --cells {place.cell.id}" if alone else ""
+                return f"wirebench run {study.name} --preset {name}{cells} --only {{}}"
     return None
