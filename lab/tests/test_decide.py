@@ -24,7 +24,7 @@ from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Candidate, Decision, Finding, Question
 from wirebench.footprint import records
 from wirebench.footprint.model import Spoken
-from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis
+from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis, EntrySummary
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -220,6 +220,26 @@ def test_a_ramp_that_broke_below_the_wanted_connections_excludes(tmp_path: Path)
     question = replace(question, connections=None)
     assert states(broken(6, 150), "node/ws")["ws.count"] == "holds", "its first round was right"
     assert states(broken(6, 50), "node/ws")["ws.count"] == "fails", "no round was right"
+
+
+def test_no_command_is_given_for_whom_the_host_does_not_let_take_part(results: Path) -> None:
+    """Another run would leave it out again."""
+    why = "open files: 20,000 a process, and it is one process: too few for 20,000 connections"
+
+    def refused(entry: EntryAnalysis) -> EntryAnalysis:
+        none = EntrySummary(metrics={}, trials=0, failed=0, not_run=1, voided=0)
+        return replace(entry, summary=none, unranked=why, failures=())
+
+    known = changed(
+        known_of(results, HTTP),
+        lambda entry: refused(entry) if entry.entry == "go/net-http" else entry,
+    )
+    question = replace(HTTP, throughput_per_s=1)
+    decision = decide(question, known, load_catalog(find_root()), STUDIES)
+    found = of(decision.unknown, "go/net-http").findings
+    assert {one.state for one in found} == {"unknown"}
+    assert found[0].text == why
+    assert [one.command for one in found] == [None, None]
 
 
 def test_memory_orders_by_intervals(results: Path) -> None:

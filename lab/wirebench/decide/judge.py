@@ -487,7 +487,7 @@ def _measured(
             state="unknown",
             text=entry.unranked or "no valid trial",
             where=place.where,
-            command=_command(question, metric, studies),
+            command=None if _is_refused(entry) else _command(question, metric, studies),
         )
     broken = entry.breaking
     wanted = question.connections or 1  # the first round of a ramp has to be right in any case
@@ -506,6 +506,14 @@ def _measured(
         text = f"{entry.summary.failed} of {trials} trials failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)
+
+
+def _is_refused(entry: EntryAnalysis) -> bool:
+    """Whether the host does not let it take part, as where a process may open too few files: then
+    another run does not either.
+    """
+    summary = entry.summary
+    return summary.not_run > 0 and not (summary.trials or summary.failed or summary.voided)
 
 
 def _added(cell: Cell) -> int:
@@ -528,7 +536,7 @@ def _held_against(
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
         return _not_measured(words, question, metric, studies)
-    command = _command(question, metric, studies)
+    command = None if _is_refused(entry) else _command(question, metric, studies)
     if metric == _METRICS["memory"]:
         return _memory(words, limit, place, entry, command)
     if not entry.kept_up:
