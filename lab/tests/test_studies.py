@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pydantic import TypeAdapter
 
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.studies import (
     HOST,
+    Cell,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -394,3 +396,12 @@ def test_unknown_names_list_the_known_ones() -> None:
 )
 def test_durations(text: str, ns: int) -> None:
     assert parse_duration(text) == ns
+
+
+def test_every_load_of_a_stored_plan_is_read_as_what_it_was() -> None:
+    """A broadcast has the fields of a closed loop, and would be resumed as one."""
+    stored = TypeAdapter(Cell)
+    for study in load_studies(STUDIES).values():
+        for preset in study.presets.values():
+            for cell in preset.cells:
+                assert stored.validate_json(stored.dump_json(cell)) == cell

@@ -235,8 +235,10 @@ class ClientLoad:
         return self.scheme in TLS_SCHEMES
 
 
+# A broadcast's fields are some of a closed loop's: whoever reads a stored plan takes the first type
+# that all the fields belong to.
 Load = (
-    ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad | ClientLoad
+    BroadcastLoad | ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | ClientLoad
 )
 
 
