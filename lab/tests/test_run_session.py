@@ -482,8 +482,8 @@ def test_a_server_of_one_process_is_no_part_of_a_cell_beyond_its_open_files(
     assert set(bench.built) == {"cpp/floor", "node/http"}, "no build for who is in no cell"
     assert {name for name, _ in bench.checked} == {"cpp/floor", "node/http"}
     assert (
-        "without go/net-http, python/mine in c1000: 100 files a process, and it is one process:"
-        " too few for 1,000 connections"
+        "without go/net-http, python/mine in c1000: open files: 100 a process, and it is one"
+        " process: too few for 1,000 connections"
     ) in scope_notes(one.scope)
     (left_out, *_) = [record for record in run.trials if record.status == "not_run"]
     assert left_out.failure is not None
