@@ -15,7 +15,7 @@ from synthetic_footprint import footprint, package
 from synthetic_run import World, write_run
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
-from wirebench.catalog.model import Disabled
+from wirebench.catalog.model import Disabled, Workload
 from wirebench.catalog.studies import load_studies
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
@@ -24,7 +24,7 @@ from wirebench.decide.known import Known, read_known
 from wirebench.decide.question import Candidate, Decision, Finding, Question
 from wirebench.footprint import records
 from wirebench.footprint.model import Spoken
-from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis
+from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis, EntrySummary
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -222,6 +222,26 @@ def test_a_ramp_that_broke_below_the_wanted_connections_excludes(tmp_path: Path)
     assert states(broken(6, 50), "node/ws")["ws.count"] == "fails", "no round was right"
 
 
+def test_no_command_is_given_for_whom_the_host_does_not_let_take_part(results: Path) -> None:
+    """Another run would leave it out again."""
+    why = "open files: 20,000 a process, and it is one process: too few for 20,000 connections"
+
+    def refused(entry: EntryAnalysis) -> EntryAnalysis:
+        none = EntrySummary(metrics={}, trials=0, failed=0, not_run=1, voided=0)
+        return replace(entry, summary=none, unranked=why, failures=())
+
+    known = changed(
+        known_of(results, HTTP),
+        lambda entry: refused(entry) if entry.entry == "go/net-http" else entry,
+    )
+    question = replace(HTTP, throughput_per_s=1)
+    decision = decide(question, known, load_catalog(find_root()), STUDIES)
+    found = of(decision.unknown, "go/net-http").findings
+    assert {one.state for one in found} == {"unknown"}
+    assert found[0].text == why
+    assert [one.command for one in found] == [None, None]
+
+
 def test_memory_orders_by_intervals(results: Path) -> None:
     decision = answer(results, replace(HTTP, by="memory", memory_bytes=30 * 1024))
     assert "memory per connection" in decision.ordered_by
@@ -395,6 +415,7 @@ def test_a_cell_that_puts_nobody_in_order_leaves_it_to_another(tmp_path: Path) -
         (HTTP, "run concurrency --preset hour"),
         (replace(HTTP, connections=15_000), "run concurrency --preset evening"),
         (replace(HTTP, tls=True, connections=1000), "run concurrency --preset evening"),
+        (replace(HTTP, connections=20_000), "run concurrency --preset full --cells c20000"),
         (replace(HTTP, connections=10**6), None),
         (Question(serves="rest"), "run rest --preset hour"),
         (Question(serves="rest", tls=True), "run rest --preset hour"),
@@ -465,6 +486,18 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
         "p99 <= 1000 s": "unknown",
         "CPU per request <= 1.00 s": "unknown",
     }
+
+
+@pytest.mark.parametrize("serves", ["rest", "ws.count", "ws.broadcast"])
+def test_no_command_is_given_for_memory_that_no_cell_shows(
+    tmp_path: Path, serves: Workload
+) -> None:
+    """Only closed cells are rungs: a ramp, a broadcast or producers have no slope."""
+    decision = answer(tmp_path, Question(serves=serves, memory_bytes=10_240, by="memory"))
+    reasons = {one.limit: one for one in decision.unknown[0].findings}
+    memory = reasons["memory per connection <= 10.0 KiB"]
+    assert (memory.text, memory.command) == ("not measured; no study has a cell for it", None)
+    assert reasons[serves].command is not None
 
 
 def test_over_tls_plain_cells_answer_where_no_cell_has_tls(tmp_path: Path) -> None:

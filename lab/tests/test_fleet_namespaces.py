@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -49,39 +48,6 @@ def test_three_hosts_share_a_run_and_the_report_tells(fleet: Fleet) -> None:
     assert Counter(one.host for one in run.trials) == dict.fromkeys(NAMES, 6)
     assert "3 repeats: what differs between them" in output
     assert "3 hosts" in (run.path / "report.html").read_text()
-
-
-def test_a_pair_measures_over_its_link_and_outlives_a_cut(fleet: Fleet, hosts: Namespaces) -> None:
-    fleet.pair("near", "alpha", "beta", hosts.address("alpha"))
-    with fleet.start_run(*RUN) as process:
-        wait_for(lambda: fleet.measured_on("alpha") >= 4, process)
-        hosts.cut("beta")
-        output = read_until("pair near is lost: ", process)
-        hosts.mend("beta")
-        more, _ = process.communicate(timeout=240)
-        output += more
-        assert process.returncode == 0, output
-    assert "in no pair, so that they get no blocks: gamma" in output
-    run = fleet.stored()
-    check_trials(run, blocks=6)
-    assert {one.host for one in run.trials} == {"near"}
-    assert len(run.trials) == fleet.measured_on("alpha")
-    for one in run.trials:
-        assert one.load is not None
-        assert one.load["command"][-1].startswith(f"http://{hosts.address('alpha')}:")
-        assert one.metrics["cpu_per_request_ns"]
-    assert fleet.project.survivors() == []
-
-
-def read_until(words: str, process: subprocess.Popen[str]) -> str:
-    """The output until a line has these words. ``AssertionError`` if none has."""
-    assert process.stdout is not None
-    found = ""
-    for line in process.stdout:
-        found += line
-        if words in line:
-            return found
-    raise AssertionError(found)
 
 
 def test_a_host_that_is_cut_off_in_a_block_comes_back(fleet: Fleet, hosts: Namespaces) -> None:

@@ -43,3 +43,17 @@ def test_the_terminal_has_a_table_for_each(run: Path) -> None:
     text = out.export_text()
     assert all(f"websocket {name}" in text for name in CELLS)
     assert "last p50" in text
+
+
+def test_the_report_asks_for_limits_of_the_most_subscribers(run: Path) -> None:
+    stored = read_run(run)
+    (study,) = page_view(stored, analyse_run(stored)).studies
+    assert study.choice is not None
+    titles = [one.title for one in study.choice.criteria]
+    assert titles[:3] == [
+        "throughput, broadcast-10000",
+        "p99, broadcast-10000",
+        "CPU per message, broadcast-10000",
+    ]
+    shown = {row.contestant: row.fields[0].value for row in study.choice.rows}
+    assert shown["c/libwebsockets"] == max(value for value in shown.values() if value is not None)

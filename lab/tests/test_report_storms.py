@@ -56,3 +56,13 @@ def test_the_terminal_has_a_table_for_each(run: Path) -> None:
     text = out.export_text()
     for name in ("storm-10000", "restart-10000", "idle-1000", "idle-10000"):
         assert f"websocket {name}" in text
+
+
+def test_the_report_asks_for_limits_of_each_storm_and_of_memory(view: PageView) -> None:
+    (study,) = view.studies
+    assert study.choice is not None
+    assert [one.title for one in study.choice.criteria][:3] == [
+        "time for all messages, storm-10000",
+        "time for all messages, restart-10000",
+        "memory per connection",
+    ]

@@ -485,6 +485,12 @@ def test_a_server_of_one_process_is_no_part_of_a_cell_beyond_its_open_files(
     assert names(run) == {"cpp/floor", "node/http", "node/http~twin"}
     assert {spec.processes for spec in bench.ran} == {13}
     assert {spec.threads for spec in bench.ran} == {1}, "they share one core"
+    assert set(bench.built) == {"cpp/floor", "node/http"}, "no build for who is in no cell"
+    assert {name for name, _ in bench.checked} == {"cpp/floor", "node/http"}
+    assert (
+        "without go/net-http, python/mine in c1000: open files: 100 a process, and it is one"
+        " process: too few for 1,000 connections"
+    ) in scope_notes(one.scope)
     (left_out, *_) = [record for record in run.trials if record.status == "not_run"]
     assert left_out.failure is not None
     assert left_out.failure.kind == "open_files"

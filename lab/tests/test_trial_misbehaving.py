@@ -451,7 +451,7 @@ def test_a_port_that_is_taken_meanwhile_is_not_the_servers_fault(
     with socket.create_server((ports.HOST, 0)) as other:
         taken = other.getsockname()[1]
         choices = iter([taken, free])
-        monkeypatch.setattr(ports, "free_port", lambda _seed: next(choices))
+        monkeypatch.setattr(ports, "free_port", lambda _seed, **_more: next(choices))
         result = serve("none", supervisor, tmp_path)
     assert result.status == "ok"
     assert result.port == free
@@ -462,7 +462,7 @@ def test_a_server_that_listens_outside_the_command_is_told_apart(
 ) -> None:
     with socket.create_server((ports.HOST, 0)) as elsewhere:
         port = elsewhere.getsockname()[1]
-        monkeypatch.setattr(ports, "free_port", lambda _seed: port)
+        monkeypatch.setattr(ports, "free_port", lambda _seed, **_more: port)
         failure = failure_of(serve("never_listens", supervisor, tmp_path))
     assert failure.kind == "start_crashed"
     assert f"port {port} accepts connections, but no process" in failure.message

@@ -39,7 +39,7 @@ def announce(
     widest intervals to expect, where they are known.
     """
     selection = scope.selection
-    entries = sum(len(cell.contestants) + 1 for cell in scope.cells if cell.contestants)
+    entries = sum(len(cell.planned.entries) for cell in scope.forecasts)
     blocks = selection.blocks or max((cell.preset.min_blocks for cell in scope.cells), default=0)
     names = ", ".join(study.name for study, _ in scope.studies)
     counts = f"{count_of(len(scope.needed), 'contestant')}, {count_of(len(scope.cells), 'cell')}"
@@ -105,6 +105,8 @@ def scope_notes(scope: Scope) -> Iterable[str]:
     yield from scope.notes
     for (reason, install), names in by_line.items():
         yield f"without {', '.join(names)}: {install or reason}"
+    for (cell, why), names in scope.overfull.items():
+        yield f"without {', '.join(names)} in {cell}: open files: {why}"
     if not scope.selection.only:
         left_out = {name for _, preset in scope.studies for name in preset.without}
         spared = sorted(left_out - {*scope.needed, *scope.unwarmed})

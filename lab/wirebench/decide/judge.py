@@ -201,6 +201,8 @@ class _Places(Generic[P]):
     """Where every server gets the same rate; with fewer connections than asked for where no cell
     has as many.
     """
+    rung: P | None = None
+    """Where a server's memory for each connection is known, from this and other rungs."""
     note: str = ""
     """What they differ by from what was asked for."""
 
@@ -208,6 +210,8 @@ class _Places(Generic[P]):
         """Where this metric says something: times and costs of servers at a pinned rate, or with
         producers that do not saturate them.
         """
+        if metric == _METRICS["memory"]:
+            return self.rung
         if metric not in (_METRICS["cpu"], _METRICS["p99"]):
             return self.saturated
         if self.pinned is None and self.saturated is not None:
@@ -232,6 +236,11 @@ def _places(question: Question, wanted: Collection[P]) -> _Places[P]:
     return _Places(
         saturated=min(saturated, key=_order_of_saturated, default=None),
         pinned=min(pinned, key=lambda one: _order_of_pinned(one, least), default=None),
+        rung=min(
+            (one for one in saturated if one.cell.kind == "closed"),
+            key=_order_of_saturated,
+            default=None,
+        ),
     )
 
 
@@ -478,7 +487,7 @@ def _measured(
             state="unknown",
             text=entry.unranked or "no valid trial",
             where=place.where,
-            command=_command(question, metric, studies),
+            command=None if _is_refused(entry) else _command(question, metric, studies),
         )
     broken = entry.breaking
     wanted = question.connections or 1  # the first round of a ramp has to be right in any case
@@ -497,6 +506,14 @@ def _measured(
         text = f"{entry.summary.failed} of {trials} trials failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)
+
+
+def _is_refused(entry: EntryAnalysis) -> bool:
+    """Whether the host does not let it take part, as where a process may open too few files: then
+    another run does not either.
+    """
+    summary = entry.summary
+    return summary.not_run > 0 and not (summary.trials or summary.failed or summary.voided)
 
 
 def _added(cell: Cell) -> int:
@@ -519,7 +536,7 @@ def _held_against(
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
         return _not_measured(words, question, metric, studies)
-    command = _command(question, metric, studies)
+    command = None if _is_refused(entry) else _command(question, metric, studies)
     if metric == _METRICS["memory"]:
         return _memory(words, limit, place, entry, command)
     if not entry.kept_up:
@@ -615,8 +632,8 @@ def _not_measured(
 
 
 def _command(question: Question, metric: str, studies: Collection[Study]) -> str | None:
-    """What would measure it: the first preset with a cell where the metric says something. None:
-    no study has one.
+    """What would measure it: the first preset with a cell where the metric says something, and of
+    ``full``, which takes days, that cell alone. None: no study has one.
     """
     for name in _LONG_ENOUGH:
         for study in studies:
@@ -625,5 +642,8 @@ def _command(question: Question, metric: str, studies: Collection[Study]) -> str
             places = _places(question, wanted)
             place = places.saturated if question.calls is not None else places.of(metric)
             if place is not None:
-                return f"wirebench run {study.name} --preset {name} --only {{}}"
+                # Memory takes several rungs.
+                alone = name == "full" and metric != _METRICS["memory"]
+                cells = f" --cells {place.cell.id}" if alone else ""
+                return f"wirebench run {study.name} --preset {name}{cells} --only {{}}"
     return None

@@ -16,6 +16,7 @@ from wirebench.catalog.studies import (
     ClosedLoad,
     EachLoad,
     OpenLoad,
+    most_connections,
     on_all_cores,
     over_tls,
 )
@@ -94,7 +95,7 @@ def _asked(cells: Cells) -> Iterable[tuple[tuple[CellAnalysis, Cell], str]]:
         one for one in cells if isinstance(load := one[1].load, ClosedLoad) and load.cores == "one"
     ]
     if closed:
-        yield max(closed, key=lambda one: _connections(one[1])), "throughput_per_s"
+        yield max(closed, key=lambda one: most_connections(one[1].load)), "throughput_per_s"
     paced = [one for one in cells if isinstance(one[1].load, OpenLoad) and _rate(one[1])]
     if paced:
         fastest = max(paced, key=lambda one: _rate(one[1]))
@@ -109,6 +110,15 @@ def _asked(cells: Cells) -> Iterable[tuple[tuple[CellAnalysis, Cell], str]]:
         yield one, "throughput_per_s"
         if not paced:
             yield one, "cpu_per_request_ns"
+    broadcasts = [one for one in cells if one[1].kind == "broadcast"]
+    if broadcasts:
+        largest = max(broadcasts, key=lambda one: most_connections(one[1].load))
+        yield largest, "throughput_per_s"
+        yield largest, "p99_ns"
+        yield largest, "cpu_per_request_ns"
+    for one in cells:
+        if one[1].kind == "storm":
+            yield one, "makespan_ns"
     for policy in ("reuse", "new"):
         calls = [
             one
@@ -119,10 +129,6 @@ def _asked(cells: Cells) -> Iterable[tuple[tuple[CellAnalysis, Cell], str]]:
             yield one, "round_trip_ns"
             if policy == "reuse":
                 yield one, "cpu_per_operation_ns"
-
-
-def _connections(cell: Cell) -> int:
-    return cell.load.connections if isinstance(cell.load, ClosedLoad) else 0
 
 
 def _rate(cell: Cell) -> float:

@@ -51,12 +51,18 @@ class Scope:
     untimely: tuple[str, ...]
     """Cells (``study.cell``) of the preset that the time budget has no room for."""
     needed: Mapping[str, Contestant]
-    """Every contestant to build: those of the cells, and the servers of the client studies."""
+    """Every contestant to build: those that can hold the connections of one of their cells, and the
+    servers of the client studies.
+    """
     roles: Mapping[str, frozenset[Role]]
     """What each of them is needed for."""
+    checks: tuple[Check, ...]
+    """What is asked of them before anything is timed."""
     absent: tuple[AbsentRecord, ...]
     unwarmed: tuple[str, ...]
     """Contestants for whose warm-up the preset has no time in any of its cells."""
+    overfull: Mapping[tuple[str, str], tuple[str, ...]]
+    """Contestants that cannot hold the connections of a cell, by the cell's id and the reason."""
     unbuilt: tuple[str, ...]
     budget_ns: int | None
     measuring_ns: int
@@ -114,9 +120,10 @@ def scope_of(
         kept = cells_that_fit(costs, budget_ns * ESTIMATE_SHARE)
     untimely = tuple(cell.key for place, cell in enumerate(here) if place not in kept)
     here = tuple(here[place] for place in kept)
-    needed = {one.identity: one for cell in here for one in (*cell.contestants, *cell.servers)}
+    able = tuple(_able(cell, open_files=bench.open_files) for cell in here)
+    needed = {one.identity: one for cell in able for one in (*cell.contestants, *cell.servers)}
     unbuilt = tuple(name for name, one in needed.items() if not bench.is_built(one))
-    checks = checks_of(here)
+    checks = _checks_of(able)
     return Scope(
         selection=selection,
         studies=tuple(chosen_studies),
@@ -125,8 +132,10 @@ def scope_of(
         untimely=untimely,
         needed=needed,
         roles=_roles(checks),
+        checks=checks,
         absent=_absences(cells, gone),
         unwarmed=() if selection.only else _unwarmed(chosen_studies, wanted, measured=needed),
+        overfull=_overfull(here, open_files=bench.open_files),
         unbuilt=unbuilt,
         budget_ns=budget_ns,
         measuring_ns=sum(forecasts[place].mandatory_ns for place in kept),
@@ -186,11 +195,7 @@ def _forecast(
     files = bench.open_files
     planned = plan_cell(
         cell,
-        usable={
-            one.identity
-            for one in cell.contestants
-            if too_few_files(one, cell.cell, open_files=files) is None
-        },
+        usable={one.identity for one in _able(cell, open_files=files).contestants},
         server=cell.servers[0].identity if cell.servers else None,
         seed=selection.seed,
         blocks=selection.blocks,
@@ -214,6 +219,31 @@ def _forecast(
             repeats=planned.repeats,
         ),
     )
+
+
+def _able(cell: Chosen, *, open_files: int) -> Chosen:
+    """The cell with those of its contestants that can hold its connections."""
+    return replace(
+        cell,
+        contestants=tuple(
+            one
+            for one in cell.contestants
+            if too_few_files(one, cell.cell, open_files=open_files) is None
+        ),
+    )
+
+
+def _overfull(
+    cells: Sequence[Chosen], *, open_files: int
+) -> dict[tuple[str, str], tuple[str, ...]]:
+    found: dict[tuple[str, str], tuple[str, ...]] = {}
+    for cell in cells:
+        for one in cell.contestants:
+            reason = too_few_files(one, cell.cell, open_files=open_files)
+            if reason is not None:
+                key = (cell.cell.id, reason)
+                found[key] = (*found.get(key, ()), one.identity)
+    return found
 
 
 def _absences(cells: Sequence[Chosen], gone: Mapping[str, Absence]) -> tuple[AbsentRecord, ...]:
@@ -262,7 +292,7 @@ def _roles(checks: Sequence[Check]) -> dict[str, frozenset[Role]]:
     return {name: frozenset(found) for name, found in roles.items()}
 
 
-def checks_of(cells: Sequence[Chosen]) -> tuple[Check, ...]:
+def _checks_of(cells: Sequence[Chosen]) -> tuple[Check, ...]:
     """The checks that the cells need, each once. A server is checked before the clients that call
     it.
     """

@@ -20,7 +20,7 @@ from wirebench.plan.stop import Look
 from wirebench.process.interrupt import check, hold
 from wirebench.run.bench import Bench, Check, check_name
 from wirebench.run.measure import Dropped, Measured, Watcher, measure, not_run
-from wirebench.run.scope import Scope, checks_of
+from wirebench.run.scope import Scope
 from wirebench.run.sound import Void
 from wirebench.run.spec import Capacity, spec_of
 from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
@@ -201,7 +201,7 @@ class Session:
         any more, since some of them end after two seconds.
         """
         again = []
-        due = [one for one in checks_of(self.scope.cells) if one.key not in self._verified]
+        due = [one for one in self.scope.checks if one.key not in self._verified]
         count = len(due)
         while due:
             ready = next((one for one in due if not self._unbuilt(one.needs)), None)
