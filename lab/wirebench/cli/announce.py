@@ -105,8 +105,8 @@ def scope_notes(scope: Scope) -> Iterable[str]:
     yield from scope.notes
     for (reason, install), names in by_line.items():
         yield f"without {', '.join(names)}: {install or reason}"
-    for (cell, why), names in scope.overfull.items():
-        yield f"without {', '.join(names)} in {cell}: open files: {why}"
+    for (cell, why), crowded in scope.overfull.items():
+        yield f"without {', '.join(crowded)} in {cell}: open files: {why}"
     if not scope.selection.only:
         left_out = {name for _, preset in scope.studies for name in preset.without}
         spared = sorted(left_out - {*scope.needed, *scope.unwarmed})

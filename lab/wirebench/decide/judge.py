@@ -644,6 +644,6 @@ def _command(question: Question, metric: str, studies: Collection[Study]) -> str
             if place is not None:
                 # Memory takes several rungs.
                 alone = name == "full" and metric != _METRICS["memory"]
-                cells = f" --cells {place.cell.id}" if alone else ""
-                return f"wirebench run {study.name} --preset {name}{cells} --only {{}}"
+                choice = f" --cells {place.cell.id}" if alone else ""
+                return f"wirebench run {study.name} --preset {name}{choice} --only {{}}"
     return None
