@@ -8,9 +8,10 @@
 // Without a page the body is a line of plain text. What handlers send themselves is never changed.
 #pragma once
 
-#include <map>
+#include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace wire::http {
 
@@ -28,15 +29,26 @@ public:
     // checked here: server::listen() refuses other numbers, and a content type that may not stand
     // in a header, with errc::bad_argument.
     error_pages& set(int status_or_class, std::string content_type, std::string body) {
-        pages_.insert_or_assign(status_or_class, page{std::move(content_type), std::move(body)});
+        page one{std::move(content_type), std::move(body)};
+        const auto at = std::find_if(pages_.begin(), pages_.end(), [&](const entry& known) {
+            return known.first >= status_or_class;
+        });
+        if (at != pages_.end() && at->first == status_or_class) {
+            at->second = std::move(one);
+        } else {
+            pages_.emplace(at, status_or_class, std::move(one));
+        }
         return *this;
     }
     // The page for `status`, its own or that of its class; null when there is none. Dies when pages
     // are set.
     const page* find(int status) const noexcept {
-        auto found = pages_.find(status);
-        if (found == pages_.end()) found = pages_.find(status / 100);
-        return found != pages_.end() ? &found->second : nullptr;
+        const page* of_class = nullptr;
+        for (const entry& known : pages_) {
+            if (known.first == status) return &known.second;
+            if (known.first == status / 100) of_class = &known.second;
+        }
+        return of_class;
     }
 
     // Pairs of a status or class and its page, in ascending order.
@@ -44,7 +56,10 @@ public:
     auto end() const noexcept { return pages_.end(); }
 
 private:
-    std::map<int, page> pages_;
+    using entry = std::pair<int, page>;
+
+    // A few, by number. A map would add 3 KB to each program with a server.
+    std::vector<entry> pages_;
 };
 
 }  // namespace wire::http
