@@ -410,6 +410,15 @@ def test_where_only_duels_are_kept_the_command_says_that_they_have_no_series(
     assert "there are only duels and gates" in capsys.readouterr().err
 
 
+def test_where_no_run_is_complete_the_command_says_so(
+    results: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in results.glob(f"*/{RUN_FILE}"):
+        file.write_text(file.read_text().replace('"complete"', '"interrupted"'))
+    assert run_app(["history", "show", "p99_ns", "--results", str(results)]) == EXIT_USAGE
+    assert "no run is complete" in capsys.readouterr().err
+
+
 def test_without_runs_the_command_says_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,7 +19,6 @@ from wirebench.cli.console import (
     fail,
     say_warning,
 )
-from wirebench.cli.duel_run import write_file
 from wirebench.run.session import NOTHING_VALID
 
 if TYPE_CHECKING:
@@ -131,6 +130,8 @@ def load(
     for line in lines(whole):
         say(line)
     if html_file is not None:
+        from wirebench.cli.duel_run import write_file
+
         write_file(html_file, page(whole, words))
     if whole.void:
         raise typer.Exit(NOTHING_VALID)

@@ -136,12 +136,13 @@ def _why_no_series(runs: Sequence[RunRow]) -> str:
 
     if not runs:
         return "there are no runs yet"
-    if all(DUEL in one.studies for one in runs if one.status == "complete"):
+    complete = [one for one in runs if one.status == "complete"]
+    if complete and all(DUEL in one.studies for one in complete):
         return (
             "there are only duels and gates, whose sides have no series, since they differ from one"
             " to the next; runs of contestants have"
         )
-    return "no complete run can be read"
+    return "no run is complete and can be read"
 
 
 def _say_rest(found: Sequence[Series]) -> None:
