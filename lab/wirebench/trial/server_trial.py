@@ -26,6 +26,7 @@ from wirebench.process import procfs
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import OpenLink
 from wirebench.process.network import LOOPBACK, Network
+from wirebench.process.process import Process
 from wirebench.process.stall import server_state
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
@@ -199,15 +200,7 @@ class ServerTrial:
             json_file=self._scope.folder / "warmup.json",
             turn=None,
         )
-        process = self._scope.start(
-            wireload.command(self._generator, load, aim),
-            name="warm-up",
-            cwd=self._scope.folder,
-            env={},
-            cores=target.cores.generator,
-            alone=True,
-            enter=target.served_at.enter,
-        )
+        process = self._start(load, aim, name="warm-up", at=target.served_at)
         limit_ns = watchdog.limit_ns(load, timeout_ns=aim.timeout_ns, threads=spec.threads)
         process.wait(limit_ns / 1e9)
         process.stop()
@@ -227,14 +220,7 @@ class ServerTrial:
         )
         server = first.server.process
         wanted = procfs.open_files(server.pids()) + connections
-        holder = scope.start(
-            wireload.command(self._generator, load, aim),
-            name="holder",
-            cwd=scope.folder,
-            env={},
-            cores=first.cores.generator,
-            alone=True,
-        )
+        holder = self._start(load, aim, name="holder", at=first.served_at)
         deadline = (
             time.monotonic_ns() + connections * watchdog.PER_CONNECTION_NS + watchdog.MARGIN_NS
         )
@@ -283,16 +269,24 @@ class ServerTrial:
                     ServerWatch(server.process, load, cores=target.cores.generator)
                 )
                 self._elsewhere = self._apart.launch(load, aim, limit_ns=self._limit_ns)
-            self._process = self._elsewhere or self._scope.start(
-                wireload.command(self._generator, load, aim),
-                name="generator",
-                cwd=self._scope.folder,
-                env={},
-                cores=target.cores.generator,
-                alone=True,
-                enter=target.caller.enter,
+            self._process = self._elsewhere or self._start(
+                load, aim, name="generator", at=target.caller
             )
             self._watched = watched.pop_all()
+
+    def _start(
+        self, load: wireload.ServerLoad, aim: wireload.Aim, *, name: str, at: Network
+    ) -> Process:
+        """A wireload on this host."""
+        return self._scope.start(
+            wireload.command(self._generator, load, aim),
+            name=name,
+            cwd=self._scope.folder,
+            env={},
+            cores=aim.cores,
+            alone=True,
+            enter=at.enter,
+        )
 
     def finish(self) -> None:
         """Wait for the generator, and judge what it measured."""
