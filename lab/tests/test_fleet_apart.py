@@ -1,18 +1,16 @@
-"""Server and generator on two hosts: the parts, each without the others."""
+"""Server and generator on two hosts: the pair, and how its hosts talk."""
 
 from __future__ import annotations
 
 import json
-import os
 import socket
 import ssl
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +22,9 @@ from misbehaving import support
 from misbehaving.support import leaves_nothing, spec
 from test_fleet import write_fleet
 from test_fleet_load import WIRELOAD, floor, needs_wireload
+from test_trial_apart import document
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
-from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import (
     ClientLoad,
     ClosedLoad,
@@ -37,7 +35,6 @@ from wirebench.catalog.studies import (
     StormLoad,
 )
 from wirebench.catalog.workloads import request_of
-from wirebench.fleet import worker
 from wirebench.fleet.apart import (
     _ENDED,
     _LAUNCH,
@@ -50,29 +47,19 @@ from wirebench.fleet.apart import (
     _window,
 )
 from wirebench.fleet.bench import FleetBench
-from wirebench.fleet.bundles import Packed
 from wirebench.fleet.certificates import Identity, make_certificates
 from wirebench.fleet.channel import ChannelError, await_generator, reach_server
-from wirebench.fleet.cluster import Event, HostError
+from wirebench.fleet.cluster import HostError
 from wirebench.fleet.hosts import Pair, read_fleet
-from wirebench.fleet.link import FLOOR
-from wirebench.fleet.orders import ORDER, TRIAL, BlockOrder, OrderError
-from wirebench.fleet.session import FleetRun
-from wirebench.plan.stop import Standstill
-from wirebench.process import procfs
-from wirebench.process.network import LOOPBACK, Network
+from wirebench.fleet.orders import OrderError
+from wirebench.process.network import Network
 from wirebench.process.supervise import Scope, Supervisor
-from wirebench.process.usage import Usage, UsageReader
 from wirebench.report.provenance import host_rows
 from wirebench.trial import wireload
 from wirebench.trial.apart import (
     GeneratorElsewhere,
     GeneratorLostError,
-    ServerWatch,
     Told,
-    of_both_hosts,
-    use_of,
-    with_server,
 )
 from wirebench.trial.trial import run_trial
 from wirebench.trial.wireload import Aim, ServerLoad, ServerUse, parse_document
@@ -120,142 +107,6 @@ def test_a_wrong_pair_is_explained(tmp_path: Path, pairs: str, message: str) -> 
     with pytest.raises(CatalogError) as caught:
         read_fleet(write_fleet(tmp_path, HOSTS + pairs))
     assert message in str(caught.value)
-
-
-# --- what a server used ---------------------------------------------------------------------------
-
-
-def readings(*, busy: tuple[int, int] = (0, 10 * S), every: int = 10 * MS) -> list[Usage]:
-    """Over ten seconds, of a server that uses half a core while busy and grows by a byte a ms."""
-    found = []
-    for at in range(0, 10 * S + 1, every):
-        used = max(0, min(at, busy[1]) - busy[0]) // 2
-        found.append(
-            Usage(at_ns=at, cpu_user_ns=used * 3 // 4, cpu_system_ns=used // 4, rss_bytes=at // MS)
-        )
-    return found
-
-
-def test_the_cpu_of_a_window_is_read_between_its_edges() -> None:
-    window = (2 * S + 3 * MS, 6 * S + 7 * MS)  # between two readings
-    found = use_of(readings(), window, uncertainty_ns=0)
-    assert found is not None
-    assert found.use.cpu_ns == pytest.approx(2 * S + 2 * MS, rel=1e-6)
-    assert found.use.cpu_user_ns == pytest.approx(1.5 * S, rel=1e-2)
-    assert found.uncertainty_ns == 2 * 5 * MS, "half a core, for a reading at each edge"
-    assert (found.use.rss_bytes, found.use.rss_peak_bytes) == (6000, 6000)
-
-
-def test_memory_is_that_before_the_end_when_connections_are_open() -> None:
-    shrinking = [
-        Usage(at_ns=at * S, cpu_user_ns=at, cpu_system_ns=at, rss_bytes=bytes_)
-        for at, bytes_ in ((0, 10), (1, 30), (2, 20), (3, 1))
-    ]
-    found = use_of(shrinking, (S // 2, 5 * S // 2), uncertainty_ns=0)
-    assert found is not None
-    assert (found.use.rss_bytes, found.use.rss_peak_bytes) == (20, 30)
-
-
-def test_clocks_that_are_known_less_well_make_the_cpu_less_certain() -> None:
-    window = (2 * S, 6 * S)
-    near, far = (use_of(readings(), window, uncertainty_ns=ns) for ns in (MS, 45 * MS))
-    assert near is not None
-    assert far is not None
-    assert near.use == far.use
-    assert near.uncertainty_ns == 2 * 10 * MS
-    assert far.uncertainty_ns == 2 * 50 * MS
-
-
-@pytest.mark.parametrize("window", [(-S, S), (9 * S, 11 * S), (5 * S, 5 * S), (0, S)])
-def test_without_readings_beyond_both_edges_nothing_is_known(window: tuple[int, int]) -> None:
-    assert use_of(readings(), window, uncertainty_ns=MS) is None
-    assert use_of([], window, uncertainty_ns=MS) is None
-
-
-def document(*, start_unix_ns: int | None = None, elapsed_ns: int = S) -> str:
-    return json.dumps(
-        {
-            "schema": "wireload/1",
-            "connect": {"attempted": 1, "opened": 1, "failed": 0},
-            "window": {
-                "start_unix_ns": start_unix_ns,
-                "elapsed_ns": elapsed_ns,
-                "stopped_by": "duration",
-            },
-            "requests": {"sent": 3, "ok": 3, "errors": 0, "rate_per_s": 3.0},
-            "errors": {},
-            "latency": {"count": 3},
-            "generator": {"cpu_share": 0.1},
-            "server": None,
-        }
-    )
-
-
-def told(window: tuple[int, int] | None) -> Told:
-    return Told(host="beta", window=window, uncertainty_ns=MS, covariates={})
-
-
-def test_the_document_gets_what_the_server_used_and_how_well_that_is_known() -> None:
-    measured = with_server(parse_document(document()), readings(), told((2 * S, 6 * S)))
-    assert measured.document.server is not None
-    assert measured.document.server.cpu_ns == 2 * S
-    assert measured.load["server"]["cpu_user_ns"] == 3 * S // 2
-    assert measured.load["apart"] == {
-        "generator": "beta",
-        "clock_uncertainty_ns": MS,
-        "server_cpu_uncertainty_ns": 20 * MS,
-    }
-    without = with_server(parse_document(document()), readings(), told(None))
-    assert without.document.server is None
-    assert without.load["apart"]["server_cpu_uncertainty_ns"] is None
-
-
-def test_what_either_host_had_counts() -> None:
-    here = {"watched_ns": 5, "steal_ns": 1, "retransmits": None, "involuntary_switches": 3}
-    there = {"watched_ns": 7, "steal_ns": 2, "retransmits": 4, "involuntary_switches": 9}
-    assert of_both_hosts(here, there) == {
-        "watched_ns": 5,
-        "steal_ns": 3,
-        "retransmits": 4,
-        "involuntary_switches": 3,
-    }
-    assert of_both_hosts(here, {}) == here
-
-
-def test_a_server_is_read_while_it_runs(tmp_path: Path) -> None:
-    busy = [sys.executable, "-c", "while True: pass"]
-    with Supervisor(scratch_parent=tmp_path) as supervisor, supervisor.scope() as scope:
-        server = scope.start(busy, name="server", cwd=tmp_path, env={})
-        cores = sorted(os.sched_getaffinity(0))[-1:]
-        with ServerWatch(server, LOAD, cores=cores) as watch:
-            while UsageReader(server).read().cpu_ns < 50 * MS:
-                time.sleep(0.01)
-        found = watch.readings
-    assert found[-1].cpu_ns >= 50 * MS
-    assert found[-1].rss_bytes > 0
-    for one, other in pairwise(found):
-        assert one.at_ns < other.at_ns
-        assert one.cpu_ns <= other.cpu_ns
-
-
-def test_the_cpu_time_of_a_process_is_exact() -> None:
-    before = time.process_time_ns()
-    found = procfs.cpu_ns(os.getpid())
-    after = time.process_time_ns()
-    assert found is not None
-    assert before <= sum(found) <= after
-    assert procfs.cpu_ns(2**22 + 1) is None
-
-
-def test_a_server_may_listen_at_any_address_of_its_host() -> None:
-    other = Network(address="127.0.0.2")
-    port = other.free_port(1)
-    assert other.is_free(port)
-    with socket.create_server((other.address, port)):
-        assert other.accepts(port)
-        assert not other.is_free(port)
-        assert not LOOPBACK.accepts(port)
-        assert LOOPBACK.is_free(port)
 
 
 # --- which loads ----------------------------------------------------------------------------------
@@ -784,202 +635,3 @@ def test_the_cpu_that_is_read_here_is_what_a_generator_beside_the_server_reads(
     assert abs(ours - beside.seen.cpu_ns) <= unknown + beside.seen.cpu_ns / 50
     assert unknown < ours / 10
     assert record.metrics["cpu_per_request_ns"]
-
-
-# --- a run by pairs, without Dask and without processes -------------------------------------------
-
-
-class PairsInProcess:
-    """Hosts that answer what a pair's would; the trials are on those of the servers."""
-
-    def __init__(self, *names: str) -> None:
-        self.here = {name: f"tls://{name}" for name in names}
-        self.asked: list[tuple[str, str]] = []
-        self.orders: list[BlockOrder] = []
-        self.on_disk: dict[str, list[str]] = {name: [] for name in names}
-        self.change: Callable[[str, str], Event | None] = lambda _host, _task: None
-        """What happens instead of an answer."""
-        self._trials = simulated.Trials()
-        self._events: list[Event] = []
-
-    def present(self) -> Mapping[str, str]:
-        return dict(self.here)
-
-    @property
-    def idle(self) -> Sequence[str]:
-        busy = {event.host for event in self._events}
-        return [name for name in self.here if name not in busy]
-
-    def begin(self, host: str, task: Callable[..., Any], *arguments: Any) -> None:
-        self.asked.append((host, task.__name__))
-        event = self.change(host, task.__name__)
-        result = self._answer(host, task, arguments)
-        self._events.append(event or Event(host=host, result=result))
-
-    def _answer(self, host: str, task: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-        if task is worker.has:
-            return list(arguments[0])
-        if task is worker.reflect:
-            return 4242
-        if task is worker.measure_link:
-            assert arguments[:2] == ("127.0.0.1", 4242)
-            return FLOOR.dump_json(floor()).decode()
-        if task is worker.serve_block:
-            order = ORDER.validate_json(arguments[0])
-            self.orders.append(order)
-            self.on_disk[host] += [
-                TRIAL.dump_json(self._trials.of(trial, host=order.host)).decode()
-                for trial in order.cell.block(order.block, seed=order.seed)
-                if trial.id in order.trials
-            ]
-            return 4243
-        if task is worker.attend_block:
-            assert arguments[1] == 4243
-        if task is worker.finish_block:
-            wanted = set(arguments[1])
-            return [one for one in self.on_disk[host] if json.loads(one)["trial"] in wanted]
-        if task is worker.collect:
-            return list(self.on_disk[host])
-        return None
-
-    def wait(self, *, timeout_s: float) -> Event | None:
-        return self._events.pop(0) if self._events else None
-
-
-class Paired(FleetBench):
-    """Whose builds are empty."""
-
-    def packed(self, name: str, contestant: Contestant | None = None) -> Packed:
-        return Packed(files={}, content=b"")
-
-    def build_path(self, contestant: Contestant) -> str:
-        return "build"
-
-
-@pytest.fixture
-def hosts() -> PairsInProcess:
-    return PairsInProcess("alpha", "beta", "gamma", "delta", "spare")
-
-
-@pytest.fixture
-def run(tmp_path: Path, hosts: PairsInProcess) -> Iterator[FleetRun]:
-    """Of two cells with four blocks each, by two pairs."""
-    said = {name: simulated.describe(name) for name in hosts.here}
-    made = Paired(root=tmp_path, jobs=1, fleet_id="1", hosts=said, pairs={"near": PAIR, "far": FAR})
-    session = simulated.session_of(tmp_path / "results", made, simulated.CONTESTANTS)
-    yield FleetRun(
-        session=session,
-        plan=simulated.plan_of(cells=2, blocks=4),
-        bench=made,
-        hosts=hosts,
-        look=lambda *_: Standstill(),
-        say=lambda _: None,
-        patience_s=0,
-    )
-    session.directory.close()
-
-
-ALL = {"concurrency.c0": 4, "concurrency.c1": 4}
-
-
-def test_each_block_is_of_one_pair_and_the_link_is_measured_first(
-    run: FleetRun, hosts: PairsInProcess
-) -> None:
-    said: list[str] = []
-    run.say = said.append
-    assert run.measure().blocks == ALL
-    assert {one.host for one in run.session.trials} == {"near", "far"}
-    assert all(order.pair in (PAIR, FAR) for order in hosts.orders)
-    of_beta = [task for host, task in hosts.asked if host == "beta"]
-    assert of_beta[:3] == ["has", "measure_link", "attend_block"]
-    of_alpha = [task for host, task in hosts.asked if host == "alpha"]
-    first = ["has", "reflect", "stop_reflecting", "collect", "serve_block", "finish_block"]
-    assert of_alpha[:6] == first
-    assert {task for host, task in hosts.asked if host == "spare"} == {"tidy"}
-    assert any(one.startswith("near: servers on alpha (127.0.0.1)") for one in said)
-    assert [len(run.bench.host()["pairs"][name]["floors"]) for name in ("near", "far")] == [1, 1]
-
-
-@pytest.mark.parametrize("victim", ["alpha", "beta"])
-def test_when_a_host_of_a_pair_is_lost_its_block_goes_elsewhere(
-    run: FleetRun, hosts: PairsInProcess, victim: str
-) -> None:
-    said: list[str] = []
-    run.say = said.append
-    task = "finish_block" if victim == "alpha" else "attend_block"
-
-    def lose(host: str, asked: str) -> Event | None:
-        if (host, asked) == (victim, task):
-            del hosts.here[victim]
-            return Event(host=host, lost=True, error="its worker is gone")
-        return None
-
-    hosts.change = lose
-    assert run.measure().blocks == ALL
-    (line,) = [one for one in said if "lost" in one]
-    assert line == (
-        f"pair near is lost: host {victim}: its worker is gone; its block goes elsewhere"
-    )
-    assert {one.host for one in run.session.trials} == {"far"}
-
-
-def test_a_pair_that_comes_back_brings_what_it_has_measured(
-    run: FleetRun, hosts: PairsInProcess
-) -> None:
-    once = iter((True,))
-
-    def lose(host: str, asked: str) -> Event | None:
-        if (host, asked) == ("beta", "attend_block") and next(once, False):
-            hosts.here["beta"] += "/again"
-            return Event(host=host, lost=True, error="its worker is gone")
-        return None
-
-    hosts.change = lose
-    assert run.measure().blocks == ALL
-    trials = run.session.trials
-    assert len({one.trial for one in trials}) == len(trials)
-    of_near = sum(1 for one in trials if one.host == "near")
-    assert of_near == len(hosts.on_disk["alpha"]), "all that it ever finished, once"
-    assert len(run.bench.host()["pairs"]["near"]["floors"]) == 2
-
-
-def test_a_pair_that_refuses_gets_no_more_blocks_and_says_why(
-    run: FleetRun, hosts: PairsInProcess
-) -> None:
-    said: list[str] = []
-    run.say = said.append
-
-    def refuse(host: str, asked: str) -> Event | None:
-        if (host, asked) == ("beta", "measure_link"):
-            return Event(host=host, error="host beta: 127.0.0.1: port 4242: expected the other")
-        return None
-
-    hosts.change = refuse
-    assert run.measure().blocks == ALL
-    (line,) = [one for one in said if "no more blocks" in one]
-    assert line.startswith("pair near gets no more blocks: host beta: 127.0.0.1: port 4242")
-
-
-def test_an_order_of_a_pair_is_for_its_own_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
-    class Side:
-        name = "beta"
-
-    monkeypatch.setattr(worker, "_side", Side)
-    order = BlockOrder(
-        run="r",
-        attempt="a",
-        host="near",
-        pair=PAIR,
-        seed=1,
-        cell=simulated.plan_of(cells=1, blocks=1).cells[0],
-        block=1,
-        trials=(),
-        hardware_threads=2,
-        bundles={},
-        builds={},
-    )
-    text = ORDER.dump_json(order).decode()
-    assert ORDER.validate_json(text) == order
-    for task in (worker.measure, worker.serve_block):
-        with pytest.raises(OrderError, match="host beta: expected an order for it, got one"):
-            task(text)
