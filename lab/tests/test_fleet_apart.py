@@ -64,7 +64,7 @@ from wirebench.trial.apart import (
 from wirebench.trial.trial import run_trial
 from wirebench.trial.wireload import Aim, ServerLoad, ServerUse, parse_document
 
-MS, S = 1_000_000, 1_000_000_000
+S = 1_000_000_000
 PAIR = Pair(name="near", server="alpha", generator="beta", address="127.0.0.1")
 FAR = Pair(name="far", server="gamma", generator="delta", address="127.0.0.1")
 LOAD = ClosedLoad(connections=2, warmup_ns=0, window_ns=S)
