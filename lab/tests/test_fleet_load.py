@@ -412,6 +412,7 @@ def test_the_page_has_charts_the_generators_and_the_link() -> None:
     drawn = ["Latency by percentile", "Right replies a second", "Latency over time"]
     assert titles == [*drawn, "Generators", "The link to the server"]
     assert text.count("<svg") == 3
+    assert text.count("Latency by percentile") == 1, "the heading is not repeated in the chart"
     for word in ("all together", "h1", "h2", "p50", "p99", "max"):
         assert f">{word}</text>" in text, "each line is named beside its chart"
     assert "6,000 right in 2.00 s: 3/s" in text

@@ -19,6 +19,11 @@ _STYLE = (
     "tr>:first-child{text-align:left}"
 )
 
+_PADDING = {"left": 5, "top": 5, "right": 40, "bottom": 5}
+"""Pixels around a chart. Names at its right end are wider in some browsers than by the fonts that
+it is laid out with.
+"""
+
 
 def plain_page(title: str, body: str, *, style: str = "") -> str:
     """The whole page. ``title`` is text, ``body`` is HTML, ``style`` is CSS for this page alone."""
@@ -47,10 +52,12 @@ def plain_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def drawn(chart: AnyChart) -> str:
-    """A chart as an SVG element, on white in both themes."""
+    """A chart as an SVG element, on white in both themes. Its title is the heading above it."""
     import vl_convert
 
     from wirebench.report.page import spec_of
 
-    svg: str = vl_convert.vegalite_to_svg({**spec_of(chart), "config": {"background": "white"}})
+    spec = {**spec_of(chart), "config": {"background": "white"}, "padding": _PADDING}
+    spec.pop("title", None)
+    svg: str = vl_convert.vegalite_to_svg(spec)
     return svg
