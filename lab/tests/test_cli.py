@@ -21,6 +21,7 @@ from wirebench.cli.app import COMMANDS, make_app
 from wirebench.cli.arguments import check_folder, check_output, check_outputs, say_left_out
 from wirebench.cli.console import console
 from wirebench.cli.main import run_app
+from wirebench.process.bystanders import Bystander
 
 LANGUAGE = """
 title = "Shell"
@@ -408,6 +409,22 @@ def test_doctor_exits_by_whether_something_is_missing(
     said = capsys.readouterr().out
     assert "missing: not installed: libnone-dev" in said
     assert "why: not measured without: sh/library" in said
+
+
+def test_doctor_names_those_that_run_now(
+    shell: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    busy = (
+        Bystander(pid=12, name="compiler", share=0.61),
+        Bystander(pid=13, name=None, share=0.02),
+    )
+    monkeypatch.setattr("wirebench.cli.doctor.busy_now", lambda: busy)
+    assert run_app(["doctor"]) == 0, "a warning"
+    said = capsys.readouterr().out
+    assert "warning: other programs use 63% of a core now: compiler (pid 12) 61%, ?" in said
+    monkeypatch.setattr("wirebench.cli.doctor.busy_now", lambda: busy[1:])
+    assert run_app(["doctor"]) == 0
+    assert "other programs" not in capsys.readouterr().out
 
 
 def test_a_full_disk_is_no_mistake_of_ours(

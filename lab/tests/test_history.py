@@ -7,7 +7,7 @@ import os
 import re
 import shutil
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
@@ -29,8 +29,12 @@ WORLD = World(studies=("concurrency",), samples=60)
 HOUR_NS = 3_600 * 10**9
 
 
-def series_of(ratios: list[float], *, half_width: float = 0.01) -> Series:
-    """One figure of a contestant whose library has another version in each run."""
+def series_of(
+    ratios: list[float], *, half_width: float = 0.01, disturbed: Container[int] = ()
+) -> Series:
+    """One figure of a contestant whose library has another version in each run. ``disturbed``: the
+    runs beside which other programs ran.
+    """
     return Series(
         study="concurrency",
         cell="c50",
@@ -48,6 +52,7 @@ def series_of(ratios: list[float], *, half_width: float = 0.01) -> Series:
                 blocks=9,
                 version=f"1.{number}",
                 build=f"b{number}",
+                disturbed=number in disturbed,
                 wirebench="0.1.0",
                 kernel="6.1",
             )
@@ -116,6 +121,23 @@ def test_lines_fit_the_terminal_and_say_what_changed() -> None:
         assert "more from here (library 1.2 -> 1.3; build)" in marked
     same = series_of([1.0] * 6, half_width=0.0)
     assert len({line.index("●") for line in lines(same, width=100)}) == 1
+
+
+def test_a_change_says_that_other_programs_came_or_went() -> None:
+    ratios = [1.0, 1.0, 1.01, 1.5, 1.49, 1.51]
+    came = series_of(ratios, disturbed=(3, 4, 5))
+    (change,) = changes_of(came)
+    assert change.versions == (
+        "library 1.2 -> 1.3",
+        "build",
+        "other programs ran beside these runs",
+    )
+    (change,) = changes_of(series_of(ratios, disturbed=(0, 1, 2)))
+    assert change.versions[-1] == "other programs ran until here"
+    drawn = [line for line in lines(came, width=80) if "●" in line]
+    assert [line.endswith(", other programs ran") for line in drawn] == [False] * 3 + [True] * 3
+    assert max(len(line) for line in drawn) <= 80
+    assert page([came]).count("other programs ran</td>") == 3
 
 
 def test_the_page_is_offline_and_escapes_what_it_shows() -> None:
@@ -220,6 +242,20 @@ def test_each_preset_has_series_of_its_own(results: Path) -> None:
         found = index.series("throughput_per_s", host_id=host, cell="c50", contestant="node/http")
     assert [(one.preset, len(one.points)) for one in found] == [("hour", 1), ("quick", 1)]
     assert "preset hour" in heading(found[0])
+
+
+def test_a_cell_beside_other_programs_is_marked(results: Path) -> None:
+    (run,) = (path for path in results.iterdir() if path.is_dir())
+    records = [json.loads(line) for line in (run / TRIALS_FILE).read_text().splitlines()]
+    for one in records:
+        taken = one["elapsed_ns"] // 2 if one["cell"] == "c50" else 0
+        one["covariates"] = {"other_programs_ns": taken}
+    (run / TRIALS_FILE).write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    with Index(results) as index:
+        host = index.runs()[0].host_id
+        found = index.series("throughput_per_s", host_id=host, contestant="node/http")
+    assert len(found) > 1
+    assert [one.cell for one in found if one.points[0].disturbed] == ["c50"]
 
 
 @pytest.mark.parametrize("damage", ["text", "page", "version", "table"])

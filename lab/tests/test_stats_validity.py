@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wirebench.stats.dropped_blocks import dropped_blocks
+from wirebench.stats.disturbances import dropped_blocks, other_programs
 from wirebench.stats.summary import mean, summarise
-from wirebench.stats.types import Starvation, TrialView
+from wirebench.stats.types import OtherPrograms, Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
     faults,
@@ -200,6 +200,27 @@ def test_steal_is_held_against_the_time_of_the_load_and_not_of_the_warm_up() -> 
     assert (
         dropped_blocks([replace(long, covariates={**stolen, "watched_ns": 12_000_000_000})]) == ()
     )
+
+
+def test_other_programs_drop_no_block_but_are_counted() -> None:
+    """Of one second: a twentieth is no disturbance, more is one; a trial may not know."""
+    trials = [
+        trial(block, covariates={"other_programs_ns": taken})
+        for block, taken in enumerate((50_000_000, 60_000_000, 770_000_000, None), 1)
+    ]
+    assert dropped_blocks(trials) == ()
+    assert other_programs(trials) == OtherPrograms(trials=3, disturbed=2, limit=0.05, most=0.77)
+    assert other_programs(trials[-1:]) is None
+
+
+def test_three_clock_ticks_of_other_programs_are_no_disturbance() -> None:
+    short = [
+        replace(trial(block), covariates={"watched_ns": 100_000_000, "other_programs_ns": taken})
+        for block, taken in ((1, 30_000_000), (2, 40_000_000))
+    ]
+    found = other_programs(short)
+    assert found is not None
+    assert (found.disturbed, found.most) == (1, 0.4)
 
 
 def test_rates_have_a_harmonic_mean_and_costs_an_arithmetic_one() -> None:

@@ -118,15 +118,17 @@ def test_the_document_gets_what_the_server_used_and_how_well_that_is_known() -> 
 
 
 def test_what_either_host_had_counts() -> None:
+    unknown = {"other_programs_ns": None}
     here = {"watched_ns": 5, "steal_ns": 1, "retransmits": None, "involuntary_switches": 3}
     there = {"watched_ns": 7, "steal_ns": 2, "retransmits": 4, "involuntary_switches": 9}
-    assert of_both_hosts(here, there) == {
+    assert of_both_hosts({**here, "other_programs_ns": 8}, there) == {
+        **unknown,
         "watched_ns": 5,
         "steal_ns": 3,
         "retransmits": 4,
         "involuntary_switches": 3,
     }
-    assert of_both_hosts(here, {}) == here
+    assert of_both_hosts(here, {}) == {**here, **unknown}
 
 
 def test_a_server_is_read_while_it_runs(tmp_path: Path) -> None:

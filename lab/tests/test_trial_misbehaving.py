@@ -91,6 +91,7 @@ def test_one_that_does_all_right_has_its_figures(supervisor: Supervisor, tmp_pat
         "psi_cpu_some_us",
         "involuntary_switches",
         "retransmits",
+        "other_programs_ns",
     }
 
 

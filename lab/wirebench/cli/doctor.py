@@ -4,13 +4,19 @@ it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import typer
 
 from wirebench.cli.arguments import open_catalog
 from wirebench.cli.console import EXIT_FAILED, console
 from wirebench.host import Problem, capture, diagnose, installable
 from wirebench.host.debian import install_line
+from wirebench.process.bystanders import busy_now
+from wirebench.stats.settings import DEFAULT
 
+_MOST = 3
+"""Programs that are named."""
 _STYLES = {"missing": "bold red", "warning": "yellow", "note": "dim"}
 
 
@@ -33,7 +39,7 @@ def doctor() -> None:
         f" {host.kernel}",
         markup=False,
     )
-    problems = diagnose(catalog, fingerprint=host)
+    problems = [*diagnose(catalog, fingerprint=host), *_busy()]
     for problem in problems:
         _print(problem)
     missing = [problem for problem in problems if problem.severity == "missing"]
@@ -45,6 +51,21 @@ def doctor() -> None:
         out.print("[green]nothing to install[/]")
     else:
         raise typer.Exit(EXIT_FAILED)
+
+
+def _busy() -> Iterable[Problem]:
+    """The programs that would disturb a measurement now."""
+    found = busy_now()
+    share = sum(one.share for one in found)
+    if share <= DEFAULT.other_programs_share:
+        return
+    most = ", ".join(f"{one.name or '?'} (pid {one.pid}) {one.share:.0%}" for one in found[:_MOST])
+    yield Problem(
+        severity="warning",
+        what=f"other programs use {share:.0%} of a core now: {most}",
+        why="they take it from servers and generator: figures get worse, and intervals wider",
+        fix=None,
+    )
 
 
 def _print(problem: Problem) -> None:

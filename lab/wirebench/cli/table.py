@@ -261,6 +261,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield files
     if (answered := figures.answered_text(cell)) is not None:
         yield answered
+    if (others := figures.other_programs_text(cell.other_programs)) is not None:
+        yield others
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

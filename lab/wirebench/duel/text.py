@@ -231,6 +231,8 @@ def notes(duel: Duelled) -> Iterable[str]:
     for name, count in result.voided.items():
         if count:
             yield f"{count} trials of {name} are void: their figures contradict each other"
+    if (others := figures.other_programs_text(result.other_programs)) is not None:
+        yield others
     if result.dropped:
         gone = "; ".join(f"block {one.block}: {one.reason}" for one in result.dropped)
         yield f"{count_of(len(result.dropped), 'block')} dropped ({gone})"
@@ -331,6 +333,7 @@ def document(duel: Duelled) -> Mapping[str, Any]:
         "sentences": list(sentences(duel)),
         "blocks": result.blocks,
         "dropped_blocks": len(result.dropped),
+        "disturbed_trials": result.other_programs.disturbed if result.other_programs else None,
         "seconds": duel.seconds,
         "level": result.level,
         "lines": [line_of(one) for one in result.lines],

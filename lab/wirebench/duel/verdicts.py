@@ -36,6 +36,7 @@ from wirebench.stats.types import (
     DroppedBlock,
     MetricSummary,
     NoiseBand,
+    OtherPrograms,
     Ratio,
     Verdict,
 )
@@ -106,6 +107,7 @@ class Judged:
     """The side that was measured twice against itself: noise."""
     blocks: int
     dropped: tuple[DroppedBlock, ...]
+    other_programs: OtherPrograms | None
     level: float
     cold: Mapping[str, str] = field(default_factory=dict)
     """By side: that its runtime needs a longer warm-up than it had."""
@@ -210,6 +212,7 @@ def judged(
         blocks=data.measured_blocks,
         cold=cold_runtimes(trials),
         dropped=data.dropped,
+        other_programs=data.other_programs,
         level=level,
     )
 

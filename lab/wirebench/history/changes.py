@@ -80,6 +80,10 @@ def _differences(before: Point, after: Point) -> Sequence[str]:
         found.append(f"library {before.version or '?'} -> {after.version or '?'}")
     if before.build != after.build:
         found.append("build")
+    if before.disturbed != after.disturbed:
+        found.append(
+            "other programs ran " + ("beside these runs" if after.disturbed else "until here")
+        )
     if before.wirebench != after.wirebench:
         found.append(f"wirebench {before.wirebench} -> {after.wirebench}")
     if before.kernel != after.kernel:

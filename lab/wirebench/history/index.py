@@ -37,7 +37,7 @@ _READ = (RUN_FILE, HOST_FILE, PLAN_FILE, TRIALS_FILE, LEFT_FILE)
 _CONTRADICTIONS = (ArithmeticError, LookupError, TypeError, ValueError, sqlite3.IntegrityError)
 """What the analysis of a run raises whose files can each be read, but were changed by hand."""
 INDEX_FILE = "history.sqlite"
-VERSION = 2
+VERSION = 3
 _PATIENCE_S = 30.0
 """For another process that writes the index."""
 
@@ -51,7 +51,7 @@ CREATE TABLE figures (
     run TEXT NOT NULL REFERENCES runs(name) ON DELETE CASCADE, study TEXT NOT NULL,
     cell TEXT NOT NULL, contestant TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
     ratio REAL, low REAL, high REAL, blocks INTEGER NOT NULL, version TEXT NOT NULL,
-    build TEXT NOT NULL
+    build TEXT NOT NULL, disturbed INTEGER NOT NULL
 );
 CREATE INDEX series ON figures (study, cell, contestant, metric);
 """
@@ -90,6 +90,8 @@ class Point:
     version: str
     """Of the library; empty if it is not known."""
     build: str
+    disturbed: bool
+    """Whether other programs disturbed more than half of the cell's trials."""
     wirebench: str
     kernel: str
 
@@ -186,7 +188,8 @@ class Index:
         """
         rows = self._connection.execute(
             "SELECT f.study, f.cell, f.contestant, f.run, r.started_unix_ns, f.value, f.ratio,"
-            " f.low, f.high, f.blocks, f.version, f.build, r.wirebench, r.kernel, r.preset"
+            " f.low, f.high, f.blocks, f.version, f.build, f.disturbed,"
+            " r.wirebench, r.kernel, r.preset"
             " FROM figures f JOIN runs r ON r.name = f.run"
             " WHERE f.metric = ? AND f.study != ? AND r.host_id = ? AND r.status = 'complete'"
             " AND (? IS NULL OR f.contestant = ?)"
@@ -196,7 +199,7 @@ class Index:
         )
         found: dict[tuple[str, str, str, str], list[Point]] = {}
         for row in rows:
-            found.setdefault((row[0], row[1], row[2], row[14]), []).append(
+            found.setdefault((row[0], row[1], row[2], row[15]), []).append(
                 Point(
                     run=row[3],
                     started_unix_ns=row[4],
@@ -207,8 +210,9 @@ class Index:
                     blocks=row[9],
                     version=row[10],
                     build=row[11],
-                    wirebench=row[12],
-                    kernel=row[13],
+                    disturbed=bool(row[12]),
+                    wirebench=row[13],
+                    kernel=row[14],
                 )
             )
         return [
@@ -274,7 +278,7 @@ class Index:
             self._delete(name)
             self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
             self._connection.executemany(
-                f"INSERT INTO figures VALUES ({_marks(12)})",  # noqa: S608
+                f"INSERT INTO figures VALUES ({_marks(13)})",  # noqa: S608
                 [(name, *one) for one in figures],
             )
 
@@ -355,7 +359,9 @@ def stamps(results: Path) -> Iterator[tuple[str, str]]:
         yield path.name, " ".join(states)
 
 
-Figure = tuple[str, str, str, str, float, float | None, float | None, float | None, int, str, str]
+Figure = tuple[
+    str, str, str, str, float, float | None, float | None, float | None, int, str, str, bool
+]
 """A row of the table without its run."""
 
 
@@ -364,6 +370,8 @@ def _figures(run: StoredRun) -> Iterator[Figure]:
         return
     facts, builds = facts_of(run), run.plan.builds
     for cell in analyse_run(run).cells:
+        others = cell.other_programs
+        disturbed = others is not None and 2 * others.disturbed > others.trials
         for entry in cell.entries:
             if entry.twin_of is not None or not entry.summary.trials:
                 continue
@@ -377,6 +385,7 @@ def _figures(run: StoredRun) -> Iterator[Figure]:
                         entry.summary.trials,
                         known.version if known is not None else "",
                         builds.get(entry.contestant, ""),
+                        disturbed,
                     )
 
 

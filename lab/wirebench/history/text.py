@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
@@ -47,7 +47,7 @@ def lines(series: Series, *, width: int) -> list[str]:
         if change is not None:
             drawn.append(f"  {'':16}  {change_text(change)}")
         text = times(value) if relative else figure(series.metric, value)
-        news = _news(points[number - 1], point) if number else ""
+        news = ", ".join(_news(points[number - 1] if number else None, point))
         place = _place(value, span, least, most, room)
         drawn.append(
             f"  {moment(point.started_unix_ns)[:16]}  {text:>10}  {place}  {news}".rstrip()
@@ -62,10 +62,13 @@ def change_text(change: Change) -> str:
     return f"{sign} {abs(change.ratio - 1):.1%} {word} from here ({with_it})"
 
 
-def _news(before: Point, after: Point) -> str:
-    if before.version != after.version:
-        return after.version
-    return "new build" if before.build != after.build else ""
+def _news(before: Point | None, after: Point) -> Iterator[str]:
+    if before is not None and before.version != after.version:
+        yield after.version
+    elif before is not None and before.build != after.build:
+        yield "new build"
+    if after.disturbed:
+        yield "other programs ran"
 
 
 def _span(point: Point, value: float, *, relative: bool) -> tuple[float, float]:
@@ -119,8 +122,13 @@ def table(series: Series) -> str:
         ratio = times(one.ratio) if one.ratio is not None else ""
         if one.low is not None and one.high is not None:
             ratio += f" [{times(one.low)[:-1]}, {times(one.high)[:-1]}]"
-        rows.append((one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8]))
-    return plain_table(("run", "figure", "over the floor", "library", "build"), rows)
+        rows.append(
+            (
+                *(one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8]),
+                "other programs ran" if one.disturbed else "",
+            )
+        )
+    return plain_table(("run", "figure", "over the floor", "library", "build", "beside it"), rows)
 
 
 def picture(series: Series, changes: Sequence[Change]) -> str:

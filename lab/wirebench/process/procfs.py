@@ -9,13 +9,15 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
 PROC = Path("/proc")
 _TCP_LISTEN = b"0A"
+_KTHREADD = 2
+"""The parent of the kernel's threads."""
 _EXEC_S = 1.0
 """How long a process may be within execve(2) on a busy host."""
 
@@ -371,6 +373,34 @@ def steal_ns() -> int | None:
                 else None
             )
     return None
+
+
+def other_programs_ns() -> dict[int, int]:
+    """CPU time since its start, by process id, of each program that neither is this process nor
+    descends from it, with that of its ended children. Without the kernel's threads, and without
+    programs that this user may not see (``hidepid`` of proc(5), other containers).
+    """
+    found: dict[int, tuple[int, int]] = {}
+    for pid in pids():
+        if (data := _read(PROC / str(pid) / "stat")) is not None:
+            fields = _fields(data)
+            found[pid] = int(fields[1]), sum(int(one) for one in fields[11:15])
+    left_out = {os.getpid(), _KTHREADD}
+    tick_ns = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
+    return {
+        pid: ticks * tick_ns
+        for pid, (_, ticks) in found.items()
+        if left_out.isdisjoint(_line_of(pid, found))
+    }
+
+
+def _line_of(pid: int, found: Mapping[int, tuple[int, int]]) -> Iterator[int]:
+    """The process, its parent, the parent's parent and so on, each once."""
+    seen: set[int] = set()
+    while pid in found and pid not in seen:
+        seen.add(pid)
+        yield pid
+        pid = found[pid][0]
 
 
 def cpu_pressure_us() -> int | None:

@@ -20,6 +20,7 @@ from wirebench.report.figures import (
     faults_text,
     is_set_by_load,
     noun,
+    other_programs_text,
     processes_text,
     ratio_text,
     title,
@@ -186,6 +187,8 @@ def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
         parts.append(files)
     if (answered := answered_text(cell)) is not None:
         parts.append(answered)
+    if (others := other_programs_text(cell.other_programs)) is not None:
+        parts.append(others)
     if (faults := faults_text(cell)) is not None:
         parts.append(faults)
     if (link := link_of(planned.load)) is not None:

@@ -7,7 +7,15 @@ from datetime import UTC, datetime
 
 from wirebench.catalog.model import Unit
 from wirebench.catalog.studies import Kind
-from wirebench.catalog.units import BYTES, TIMES, Units, duration, scaled, scaled_with_interval
+from wirebench.catalog.units import (
+    BYTES,
+    TIMES,
+    Units,
+    count_of,
+    duration,
+    scaled,
+    scaled_with_interval,
+)
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import (
@@ -15,6 +23,7 @@ from wirebench.stats.types import (
     Breaking,
     CellAnalysis,
     EntryAnalysis,
+    OtherPrograms,
     Ratio,
     Standing,
 )
@@ -350,6 +359,17 @@ def answered_text(cell: CellAnalysis) -> str | None:
     if silent:
         return f"connections without an answer in a whole window: {', '.join(silent)}"
     return "each connection had an answer in each window" if counted else None
+
+
+def other_programs_text(found: OtherPrograms | None) -> str | None:
+    """What other programs of the host took; None where they disturbed no trial."""
+    if found is None or not found.disturbed:
+        return None
+    return (
+        f"other programs took more than {found.limit:.0%} of a core during {found.disturbed} of"
+        f" {count_of(found.trials, 'trial')} (at most {found.most:.0%}), which makes figures worse"
+        " and intervals wider; wirebench doctor names those that run now"
+    )
 
 
 def names(items: Sequence[str]) -> str:

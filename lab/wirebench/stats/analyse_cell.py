@@ -153,6 +153,7 @@ def analyse_cell(
         open_files=planned.open_files,
         blocks=data.measured_blocks,
         dropped=data.dropped,
+        other_programs=data.other_programs,
         band=bands[cell.primary],
         twin=twin_verdict(data, comparisons, twin_noise, band_for_twin),
         entries=tuple(entries),

@@ -11,11 +11,11 @@ import numpy as np
 
 from wirebench.catalog.units import count_of
 from wirebench.plan.model import PlannedCell
-from wirebench.stats.dropped_blocks import dropped_blocks
+from wirebench.stats.disturbances import dropped_blocks, other_programs
 from wirebench.stats.ratio import Floats, block_log_ratios
 from wirebench.stats.sample import Sample
 from wirebench.stats.settings import Settings
-from wirebench.stats.types import DroppedBlock, TrialView
+from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
 from wirebench.stats.validity import number, void_reason
 
 
@@ -27,6 +27,7 @@ class CellData:
     valid: Mapping[str, Mapping[int, TrialView]]
     """Valid trials by entry and block: measured, correct, not void, not in a dropped block."""
     dropped: tuple[DroppedBlock, ...]
+    other_programs: OtherPrograms | None
     floor: str | None
     _values: dict[tuple[str, str], Mapping[int, float]] = field(
         default_factory=dict, repr=False, compare=False
@@ -54,6 +55,9 @@ class CellData:
             trials=by_entry,
             valid=valid,
             dropped=dropped,
+            other_programs=other_programs(
+                [trial for trial in trials if trial.block not in gone], settings=settings
+            ),
             floor=planned.floors[0] if planned.floors else None,
         )
 

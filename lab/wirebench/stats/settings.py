@@ -63,18 +63,22 @@ class Settings:
     little_tolerance: float = 0.05
     steal_share: float = 0.05
     """A block is dropped when the hypervisor took more than this share of one core in any of its
-    trials, and more than ``steal_ticks``.
+    trials, and more than ``ticks``.
 
-    Steal is the only covariate with a limit, because no contestant can cause it. Pressure,
-    involuntary switches and retransmits depend on the contestant, so dropping by them would be
-    dropping by outcome; they are published instead.
+    No contestant can cause steal. Pressure, involuntary switches and retransmits depend on the
+    contestant, so dropping by them would be dropping by outcome; they are published instead.
     """
-    steal_ticks: int = 3
-    """Clock ticks of steal that a trial may have whatever its length. A trial of 100 ms has only
-    ten ticks, and a single one is no evidence.
+    other_programs_share: float = 0.05
+    """Other programs disturbed a trial when they took more than this share of one core, and more
+    than ``ticks``. It is said, and nothing is dropped: what runs beside a measurement mostly stays
+    until its end, and would leave nothing.
+    """
+    ticks: int = 3
+    """Clock ticks that steal or other programs may take from a trial whatever its length. A trial
+    of 100 ms has only ten ticks, and a single one is no evidence.
     """
     tick_ns: int = 10_000_000
-    """The kernel counts steal in units of 1 / USER_HZ (proc(5))."""
+    """The kernel counts both in units of 1 / USER_HZ (proc(5))."""
     pelt_penalty: float = 15.0
     """The penalty, as a multiple of ln n (Barrett et al., OOPSLA 2017)."""
     least_segment: float = 0.125

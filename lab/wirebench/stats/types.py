@@ -34,6 +34,7 @@ __all__ = [
     "MemoryTable",
     "MetricSummary",
     "NoiseBand",
+    "OtherPrograms",
     "Pair",
     "Ratio",
     "RepeatRecord",
@@ -462,6 +463,20 @@ class DroppedBlock:
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherPrograms:
+    """What programs of the host that are not the lab's took while trials were measured."""
+
+    trials: int
+    """Those of which it is known."""
+    disturbed: int
+    """Those from which they took more than ``limit``."""
+    limit: float
+    """As a share of one core."""
+    most: float
+    """In any trial, as a share of one core."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class CellAnalysis:
     study: str
     cell: str
@@ -485,6 +500,8 @@ class CellAnalysis:
     blocks: int
     """Blocks with at least one trial, without the dropped ones."""
     dropped: tuple[DroppedBlock, ...]
+    other_programs: OtherPrograms | None
+    """None where the trials do not tell."""
     band: NoiseBand
     """By the primary metric."""
     twin: TwinVerdict | None

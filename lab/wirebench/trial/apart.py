@@ -222,10 +222,15 @@ def with_server(measured: Measured, readings: Sequence[Usage], told: Told) -> Me
 def of_both_hosts(
     here: Mapping[str, int | None], there: Mapping[str, int | None]
 ) -> dict[str, int | None]:
-    """The covariates of a trial: what either host had counts. Unknown where both do not know."""
-    return {
+    """The covariates of a trial: what either host had counts. Unknown where both do not know.
+
+    What other programs took is unknown: where the two hosts are namespaces of one machine, the
+    server and the generator are other programs to each other.
+    """
+    both = {
         key: value
         if key not in _SUMMED or there.get(key) is None
         else (value or 0) + (there[key] or 0)
         for key, value in here.items()
     }
+    return {**both, "other_programs_ns": None}

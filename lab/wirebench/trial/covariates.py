@@ -23,6 +23,10 @@ class HostCounters:
     retransmits: int | None
     accepted: int | None
     """TCP connections that this network namespace accepted, from any client."""
+    other_programs_ns: int
+    """CPU time of the programs that are not the lab's. One that ends leaves its time to its parent,
+    so that the sum only grows.
+    """
 
 
 def read_counters(namespaces: Sequence[int | None] = (None,)) -> HostCounters:
@@ -36,6 +40,7 @@ def read_counters(namespaces: Sequence[int | None] = (None,)) -> HostCounters:
         cpu_pressure_us=procfs.cpu_pressure_us(),
         retransmits=_sum(one.get("RetransSegs") for one in tcp),
         accepted=_sum(one.get("PassiveOpens") for one in tcp),
+        other_programs_ns=sum(procfs.other_programs_ns().values()),
     )
 
 
@@ -52,6 +57,8 @@ class HostWatch:
     after: HostCounters
     server_switches: int | None = None
     """None: processes that ended took their counts with them."""
+    server_is_ours: bool = True
+    """False: one of the other programs is the server, or runs it."""
 
     @property
     def accepted(self) -> int | None:
@@ -68,18 +75,26 @@ class HostWatch:
             if server is not None and generator_switches is not None
             else None,
             "retransmits": _growth(self.before.retransmits, self.after.retransmits),
+            "other_programs_ns": max(
+                0, self.after.other_programs_ns - self.before.other_programs_ns
+            )
+            if self.server_is_ours
+            else None,
         }
 
 
 @contextmanager
 def watch_host(
-    server: Process | None, namespaces: Sequence[int | None] = (None,)
+    server: Process | None,
+    namespaces: Sequence[int | None] = (None,),
+    *,
+    server_is_ours: bool = True,
 ) -> Iterator[HostWatch]:
     """Read the counters at the start and the end of the block, which puts the load on. ``server``:
-    None for one that the lab did not start.
+    None for one that the lab did not start, or that runs on another host.
     """
     counters = read_counters(namespaces)
-    watch = HostWatch(before=counters, after=counters)
+    watch = HostWatch(before=counters, after=counters, server_is_ours=server_is_ours)
     switches = procfs.involuntary_switches(server.pids()) if server is not None else 0
     yield watch
     pids = server.pids() if server is not None else set()

@@ -261,7 +261,11 @@ class ServerTrial:
             namespaces = target.link.holders if target.link is not None else (None,)
             server = target.server
             self._host = watched.enter_context(
-                watch_host(server.process if server is not None else None, namespaces)
+                watch_host(
+                    server.process if server is not None else None,
+                    namespaces,
+                    server_is_ours=server is not None,
+                )
             )
             self._stall = _stall_watch(load, target, timeout_ns)
             if self._apart is not None and server is not None:

@@ -1,0 +1,70 @@
+"""What the host took from the trials of a cell, held against limits declared beforehand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
+from wirebench.stats.validity import number
+
+
+def dropped_blocks(
+    trials: Sequence[TrialView], *, settings: Settings = DEFAULT
+) -> tuple[DroppedBlock, ...]:
+    """The blocks of a cell in which the hypervisor took too much from any trial, whatever that
+    trial's figures.
+
+    The limit is fixed beforehand (``Settings.steal_share``). The whole block is dropped, so that no
+    entry loses only its bad trials.
+    """
+    worst: dict[int, tuple[float, str]] = {}
+    for trial in trials:
+        share = _share_of_a_core(trial, "steal_ns")
+        if share is None or not _beyond(share, trial, settings.steal_share, settings):
+            continue
+        if share > worst.get(trial.block, (0.0, ""))[0]:
+            worst[trial.block] = (share, trial.entry)
+    return tuple(
+        DroppedBlock(
+            block=block,
+            reason=(
+                f"the hypervisor took {share:.0%} of a core during {entry} (limit"
+                f" {settings.steal_share:.0%})"
+            ),
+        )
+        for block, (share, entry) in sorted(worst.items())
+    )
+
+
+def other_programs(
+    trials: Sequence[TrialView], *, settings: Settings = DEFAULT
+) -> OtherPrograms | None:
+    """Whether other programs of the host disturbed trials. None where it is known of none."""
+    shares = [
+        (share, _beyond(share, trial, settings.other_programs_share, settings))
+        for trial in trials
+        if (share := _share_of_a_core(trial, "other_programs_ns")) is not None
+    ]
+    if not shares:
+        return None
+    return OtherPrograms(
+        trials=len(shares),
+        disturbed=sum(beyond for _, beyond in shares),
+        limit=settings.other_programs_share,
+        most=max(share for share, _ in shares),
+    )
+
+
+def _time_ns(trial: TrialView) -> float:
+    """The trial is longer by its server's start and warm-up. Older runs stored no other time."""
+    return number(trial.covariates.get("watched_ns")) or trial.elapsed_ns
+
+
+def _share_of_a_core(trial: TrialView, covariate: str) -> float | None:
+    taken, time_ns = number(trial.covariates.get(covariate)), _time_ns(trial)
+    return None if taken is None or time_ns <= 0 else taken / time_ns
+
+
+def _beyond(share: float, trial: TrialView, limit: float, settings: Settings) -> bool:
+    return share > max(limit, settings.ticks * settings.tick_ns / _time_ns(trial))
