@@ -101,7 +101,10 @@ def test_a_fleet_file_names_pairs_and_who_measures(tmp_path: Path) -> None:
             "pairs.far.generator: expected a host of no other place in a pair, got 'beta'",
         ),
         (pair_table("near", "alpha", "beta", "0.0.0.0"), "expected an address of alpha"),
-        (pair_table("near", "alpha", "beta", "alpha.example"), "pairs.near.address: expected"),
+        (
+            pair_table("near", "alpha", "beta", "alpha.example"),
+            "pairs.near.address: expected an IPv4 address, got 'alpha.example'",
+        ),
         ('[pairs.near]\nserver = "alpha"\n', "pairs.near.generator: expected a value, got nothing"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
@@ -143,7 +144,7 @@ def worker(
     make_quiet()
     from wirebench.fleet.worker import WorkerSettings, serve
 
-    if not scheduler.startswith("tls://"):
+    if not re.fullmatch(r"tls://(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}", scheduler):
         raise CatalogError(f"SCHEDULER: expected tls://HOST:PORT, got {scheduler!r}")
     out = console()
     serve(
@@ -319,8 +320,9 @@ class FleetSite:
 
         make_quiet()
         from wirebench.fleet.bench import FleetBench
-        from wirebench.fleet.certificates import SCHEDULER, Identity
+        from wirebench.fleet.certificates import Identity
         from wirebench.fleet.cluster import Cluster
+        from wirebench.fleet.hosts import SCHEDULER
 
         @contextmanager
         def entered() -> Iterator[Bench]:

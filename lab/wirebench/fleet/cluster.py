@@ -15,8 +15,8 @@ import distributed
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from wirebench.catalog.errors import CatalogError
-from wirebench.fleet.certificates import SCHEDULER, Identity
-from wirebench.fleet.hosts import FleetFile
+from wirebench.fleet.certificates import Identity
+from wirebench.fleet.hosts import SCHEDULER, FleetFile
 from wirebench.fleet.orders import UnreachedError
 from wirebench.fleet.quiet import NO_PAGES, make_quiet, slow_down
 from wirebench.fleet.ssh import SshWorker
@@ -123,10 +123,9 @@ class Cluster:
             )
         except Exception as error:
             self._stack.close()
-            raise CatalogError(
-                f"{self.fleet.path}: cannot start the scheduler at {self.fleet.scheduler}, or a"
-                f" worker by ssh: {reason(error)}"
-            ) from error
+            why = reason(error)  # that of a worker by ssh names its host
+            what = "" if why.startswith("host ") else f"listen at {self.fleet.scheduler}: "
+            raise CatalogError(f"{self.fleet.path}: {what}{why}") from error
         slow_down(self._cluster.scheduler)
         self._cluster.sync(self._watch)
         self._client = self._stack.enter_context(distributed.Client(self._cluster))

@@ -414,7 +414,7 @@ class FleetRun:
         """After how many seconds the pair, whose hosts are here, is tried again."""
         away = self._away.get(place)
         tries = away.tries + 1 if away is not None else 1
-        pause_s = min(_LONGEST_S, _AGAIN_S * 2 ** (tries - 1))
+        pause_s = min(_LONGEST_S, _AGAIN_S * float(2 ** (tries - 1)))
         until_ns = self.clock_ns() + round(pause_s * 1e9)
         self._away[place] = _Away(workers=workers, tries=tries, until_ns=until_ns, why=why)
         return pause_s

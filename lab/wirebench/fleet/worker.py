@@ -320,7 +320,10 @@ async def _first(*awaitables: Any) -> None:
 
 def reason(error: BaseException) -> str:
     """The innermost cause, which is what a user can act on."""
-    while (cause := error.__cause__ or error.__context__) is not None:
+    while (cause := error.__cause__) is not None or not error.__suppress_context__:
+        cause = cause if cause is not None else error.__context__
+        if cause is None:
+            break
         error = cause
     return " ".join(str(error).split()) or type(error).__name__
 
