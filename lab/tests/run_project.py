@@ -154,7 +154,7 @@ class Project:
             **os.environ,
             "WIREBENCH_ROOT": str(self.root),
             "PYTHONPATH": str(LAB),
-            "PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            "WIREBENCH_PROGRAMS": str(self.root / "bin"),
             "TMPDIR": str(self.temporary),
         }
         return subprocess.Popen(
