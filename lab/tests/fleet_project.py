@@ -34,7 +34,7 @@ class Fleet:
         enter: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """``enter``: by host, the words before a command that run it there."""
-        self.project = Project(root, seconds=seconds)
+        self.project = Project(root, seconds=seconds, own_generator=True)
         self.names, self.listen, self.port = names, listen, free_port()
         self.file = root / "fleet.toml"
         self.enter = enter or {}

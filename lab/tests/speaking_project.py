@@ -4,8 +4,6 @@ WebSocket, and studies with cells of several kinds.
 
 from __future__ import annotations
 
-import shutil
-
 import pytest
 
 from misbehaving.support import HERE
@@ -128,7 +126,7 @@ def teach(project: Project) -> None:
     assert WIRELOAD is not None
     (project.root / "studies" / "concurrency.toml").write_text(CONCURRENCY)
     (project.root / "studies" / "websocket.toml").write_text(WEBSOCKET)
-    shutil.copy2(WIRELOAD, project.root / "bin" / "wireload")
+    project.use(WIRELOAD)
     source = (HERE / "server.py").read_text().replace("from __future__ import annotations", "")
     source = source.replace("sys.argv[1]", '"none"')
     path = f"import sys\nsys.path.insert(0, {str(LAB)!r})\n"
