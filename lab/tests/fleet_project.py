@@ -34,7 +34,7 @@ class Fleet:
         enter: Mapping[str, Sequence[str]] | None = None,
     ) -> None:
         """``enter``: by host, the words before a command that run it there."""
-        self.project = Project(root, seconds=seconds)
+        self.project = Project(root, seconds=seconds, own_generator=True)
         self.names, self.listen, self.port = names, listen, free_port()
         self.file = root / "fleet.toml"
         self.enter = enter or {}
@@ -76,16 +76,27 @@ class Fleet:
         )
 
     def start_run(self, *arguments: str) -> subprocess.Popen[str]:
+        """The command; it waits for hosts for a minute where ``arguments`` have no other time."""
         return self.project.start(
-            *("fleet", "run", *arguments),
-            *("--fleet", str(self.file), "--wait", "60"),
+            *("fleet", "run", "--fleet", str(self.file), "--wait", "60"),
+            *arguments,
             before=self.enter.get("command", ()),
         )
 
     def run(self, *arguments: str) -> tuple[int, str]:
         with self.start_run(*arguments) as process:
-            output, _ = process.communicate(timeout=240)
+            output, _ = process.communicate(timeout=480)
             return process.returncode, output
+
+    def heard(self, process: subprocess.Popen[str], words: str) -> str:
+        """What the command says until the line with these words, that included."""
+        said = ""
+        assert process.stdout is not None
+        for line in process.stdout:
+            said += line
+            if words in line:
+                return said
+        raise AssertionError(f"{words!r} was not said: {said}")
 
     def measured_on(self, name: str) -> int:
         """How many trials the host has on its disk."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 COMMAND = "command"
 """The namespace with the bridge, where the command runs."""
+HUB, PAIR = "eth0", "pair0"
+"""The devices of a host: to the bridge, and to the host that it was joined with."""
 
 
 def ip(*words: str) -> None:
@@ -38,11 +40,24 @@ class Namespaces:
         """The words that start a command there."""
         return ("nsenter", f"--net=/run/netns/{namespace(name)}")
 
-    def cut(self, name: str) -> None:
-        ip("-n", namespace(name), "link", "set", "eth0", "down")
+    def join(self, one: str, other: str) -> str:
+        """Give two hosts a link of their own, beside the way to the command. Returns the address of
+        the first on it.
+        """
+        number = 2 + list(self.names).index(one)
+        ends = {one: f"10.212.{number}.1", other: f"10.212.{number}.2"}
+        peer = ("peer", "name", PAIR, "netns", namespace(other))
+        ip("-n", namespace(one), "link", "add", PAIR, "type", "veth", *peer)
+        for name, address in ends.items():
+            ip("-n", namespace(name), "address", "add", f"{address}/24", "dev", PAIR)
+            self.mend(name, PAIR)
+        return ends[one]
 
-    def mend(self, name: str) -> None:
-        ip("-n", namespace(name), "link", "set", "eth0", "up")
+    def cut(self, name: str, device: str = HUB) -> None:
+        ip("-n", namespace(name), "link", "set", device, "down")
+
+    def mend(self, name: str, device: str = HUB) -> None:
+        ip("-n", namespace(name), "link", "set", device, "up")
 
     def address(self, name: str) -> str:
         return f"10.211.0.{2 + list(self.names).index(name)}"
@@ -68,10 +83,10 @@ def joined(names: Sequence[str]) -> Iterator[Namespaces]:
         ip("-n", hub, "link", "set", "br0", "up")
         for number, name in enumerate(names):
             port, own = f"port{number}", namespace(name)
-            ip("-n", hub, "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", own)
+            ip("-n", hub, "link", "add", port, "type", "veth", "peer", "name", HUB, "netns", own)
             ip("-n", hub, "link", "set", port, "master", "br0", "up")
-            ip("-n", own, "address", "add", f"{made.address(name)}/24", "dev", "eth0")
-            ip("-n", own, "link", "set", "eth0", "up")
+            ip("-n", own, "address", "add", f"{made.address(name)}/24", "dev", HUB)
+            made.mend(name)
         yield made
     finally:
         for name in (COMMAND, *names):

@@ -8,6 +8,7 @@ what outlived a run.
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -124,8 +125,9 @@ sys.exit(1 if errors else 0)
 class Project:
     """Files of the project, and runs in it."""
 
-    def __init__(self, root: Path, *, seconds: float = 0.05) -> None:
-        self.root = root
+    def __init__(self, root: Path, *, seconds: float = 0.05, own_generator: bool = False) -> None:
+        """``own_generator``: use the one here where there is a wireload as well."""
+        self.root, self._own_generator = root, own_generator
         self.pids = root / "pids"
         self.temporary = root / "tmp"
         for folder in (self.pids, self.temporary, root / "bin", root / "studies"):
@@ -148,6 +150,10 @@ class Project:
         (folder / "manifest.toml").write_text(MANIFEST.format(tier=tier))
         (folder / "server.py").write_text(NOTE_PID.format(pids=str(self.pids), name=name) + server)
 
+    def use(self, wireload: Path) -> None:
+        """In place of the generator of a few lines."""
+        shutil.copy2(wireload, self.root / "bin" / "wireload")
+
     def start(self, *arguments: str, before: Sequence[str] = ()) -> subprocess.Popen[str]:
         """``before``: the words before the command, such as those that enter a namespace."""
         env = {
@@ -155,6 +161,7 @@ class Project:
             "WIREBENCH_ROOT": str(self.root),
             "PYTHONPATH": str(LAB),
             "PATH": f"{self.root / 'bin'}{os.pathsep}{os.environ['PATH']}",
+            **({"WIREBENCH_PROGRAMS": str(self.root / "bin")} if self._own_generator else {}),
             "TMPDIR": str(self.temporary),
         }
         return subprocess.Popen(

@@ -6,10 +6,12 @@ import json
 import stat
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
+import trustme
 
 from test_plan import contestant
 from test_store import plan, trial
@@ -17,7 +19,14 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.cli.fleet import command_with
 from wirebench.fleet import bundles
 from wirebench.fleet.bundles import BundleError, Packed, pack, pack_contestant
-from wirebench.fleet.certificates import CA_FILE, KEY_FILE, Identity, make_certificates
+from wirebench.fleet.certificates import (
+    AUTHORITY_KEY_FILE,
+    CA_FILE,
+    CERTIFICATE_FILE,
+    KEY_FILE,
+    Identity,
+    make_certificates,
+)
 from wirebench.fleet.cores import share_cores
 from wirebench.fleet.hosts import read_fleet
 from wirebench.fleet.orders import TRIAL, BlockOrder, OrderError, read_trial
@@ -60,6 +69,8 @@ def test_a_fleet_file_names_its_hosts_and_the_scheduler(tmp_path: Path) -> None:
         ('listen = "x"\n[hosts."../a"]\n', "hosts"),
         # What would be an option of ssh, not a name.
         ('listen = "x"\n[hosts.a]\nssh = "-oProxyCommand=x"\n', "hosts.a.ssh: expected"),
+        ('listen = "x"\n[hosts]\na = "me@x"\n', "hosts.a: expected a table, got 'me@x'"),
+        ('listen = "x"\n[hosts.scheduler]\n', "hosts.scheduler: expected another name"),
         ("[[", "expected TOML"),
     ],
 )
@@ -116,6 +127,24 @@ def test_a_host_that_joins_later_is_of_the_same_fleet(tmp_path: Path) -> None:
 def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
     with pytest.raises(CatalogError, match=f"{CA_FILE}: expected a certificate of the fleet"):
         Identity(folder=tmp_path).security()
+
+
+def test_a_certificate_that_is_not_valid_now_is_named_before_anybody_refuses_it(
+    tmp_path: Path,
+) -> None:
+    make_certificates(tmp_path, ["a"])
+    authority = trustme.CA.from_pem(
+        (tmp_path / CA_FILE).read_bytes(), (tmp_path / AUTHORITY_KEY_FILE).read_bytes()
+    )
+    own = Identity(folder=tmp_path / "a")
+    own.security()
+    ended = authority.issue_cert("a", not_after=datetime(2020, 1, 1, tzinfo=UTC))
+    (own.folder / CERTIFICATE_FILE).write_bytes(ended.cert_chain_pems[0].bytes())
+    with pytest.raises(CatalogError, match=r"certificate\.pem: expected .* to 2020-01-01; where"):
+        own.security()
+    (own.folder / CERTIFICATE_FILE).write_text("x")
+    with pytest.raises(CatalogError, match=r"certificate\.pem: expected a certificate \(PEM\)"):
+        own.security()
 
 
 # --- bundles --------------------------------------------------------------------------------------

@@ -43,6 +43,7 @@ from wirebench.fleet.apart import (
     Ended,
     GeneratorThere,
     Launch,
+    LinkWatch,
     _wall_less_steady_ns,
     _window,
 )
@@ -52,6 +53,7 @@ from wirebench.fleet.channel import ChannelError, await_generator, reach_server
 from wirebench.fleet.cluster import HostError
 from wirebench.fleet.hosts import Pair, read_fleet
 from wirebench.fleet.orders import OrderError
+from wirebench.process.interfaces import interface_of
 from wirebench.process.network import Network
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.report.provenance import host_rows
@@ -99,7 +101,10 @@ def test_a_fleet_file_names_pairs_and_who_measures(tmp_path: Path) -> None:
             "pairs.far.generator: expected a host of no other place in a pair, got 'beta'",
         ),
         (pair_table("near", "alpha", "beta", "0.0.0.0"), "expected an address of alpha"),
-        (pair_table("near", "alpha", "beta", "alpha.example"), "pairs.near.address: expected"),
+        (
+            pair_table("near", "alpha", "beta", "alpha.example"),
+            "pairs.near.address: expected an IPv4 address, got 'alpha.example'",
+        ),
         ('[pairs.near]\nserver = "alpha"\n', "pairs.near.generator: expected a value, got nothing"),
     ],
 )
@@ -333,6 +338,7 @@ class Asks:
     """The connection as the generator's host has it: what it is asked between loads, and in one."""
 
     has_line = False
+    local_address = "127.0.0.1"
 
     def __init__(self, *asks: bytes, within: bytes | None, is_on: Callable[[], bool]) -> None:
         """``within``: what comes while the load is on; empty: the connection ends."""
@@ -421,6 +427,7 @@ def test_a_load_is_put_on_as_asked_and_its_window_is_by_the_steady_clock(
     assert before < found.window[0] < after
     assert found.window[1] - found.window[0] == S
     assert found.slew_ns < S
+    assert not found.link_was_lost
     assert found.covariates["watched_ns"]
 
 
@@ -492,13 +499,14 @@ class Answers:
         return self._lines.pop(0) if self._lines else None
 
 
-def ended_at(begin_ns: int) -> Ended:
+def ended_at(begin_ns: int, *, link_was_lost: bool = False) -> Ended:
     return Ended(
         exit_code=0,
         output="",
         document=document(),
         window=(begin_ns, begin_ns + S),
         slew_ns=5,
+        link_was_lost=link_was_lost,
         covariates={"steal_ns": 7},
     )
 
@@ -545,6 +553,18 @@ def test_a_generator_that_goes_on_is_told_to_stop(tmp_path: Path) -> None:
     with pytest.raises(GeneratorLostError, match="host beta: its generator did not end"):
         generator.stop()
     assert channel.asked[-1] == b'"stop"'
+
+
+def test_a_load_whose_link_was_down_says_nothing_about_the_server(tmp_path: Path) -> None:
+    lost_there = ended_at(1000 * S + Answers.ahead_ns, link_was_lost=True)
+    generator = there(Answers(ended=lost_there)).launch(LOAD, aim(tmp_path), limit_ns=S)
+    with pytest.raises(GeneratorLostError, match="host beta: the link to it was down during the"):
+        generator.wait(1)
+    generator = there(Answers(ended=ended_at(0))).launch(LOAD, aim(tmp_path), limit_ns=S)
+    assert not generator.link.was_lost()
+    generator.link = LinkWatch(interface=interface_of("127.0.0.1"), losses=-1)
+    with pytest.raises(GeneratorLostError, match="host beta: the link to it was down during the"):
+        generator.wait(1)
 
 
 @pytest.mark.parametrize("answer", [b"{}", b"soon", b"[]", b"\xff\xfe"])

@@ -91,6 +91,7 @@ def test_hosts_of_the_fleet_are_here_while_their_workers_are() -> None:
     scheduler: Any = FakeScheduler(one="alpha", two="stranger")
     presence.look_round(scheduler)
     assert presence.here == {"alpha": "one"}
+    assert presence.strangers == {"stranger"}
     scheduler = FakeScheduler(three="beta")
     presence.add_worker(scheduler, "three")
     presence.remove_worker(scheduler, "one", stimulus_id="x")

@@ -9,7 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from wirebench.fleet.link import ECHO, LinkError, measure, reflect
+from wirebench.fleet.link import ECHO, measure, reflect
+from wirebench.fleet.orders import OrderError, UnreachedError
 
 TOKEN = b"0123456789abcdef"
 
@@ -48,7 +49,7 @@ def test_a_link_has_a_round_trip_and_a_bandwidth_each_way(reflected: tuple[str, 
 
 
 def test_a_stranger_gets_nothing(reflected: tuple[str, int]) -> None:
-    with pytest.raises(LinkError, match="expected the other host there, got"):
+    with pytest.raises(UnreachedError, match="expected the other host there, got"):
         measure(*reflected, b"x" * len(TOKEN), stream_s=0.01)
     with socket.create_connection(reflected, timeout=10) as connection:
         connection.sendall(TOKEN[:5])
@@ -67,10 +68,13 @@ def test_an_unknown_purpose_is_closed(reflected: tuple[str, int]) -> None:
 def test_where_nobody_listens_is_said() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    with pytest.raises(LinkError, match=f"127.0.0.1: port {port}: expected the other host there"):
+    with pytest.raises(
+        UnreachedError, match=f"127.0.0.1: port {port}: expected the other host there"
+    ):
         measure("127.0.0.1", port, TOKEN)
 
 
 def test_an_address_of_another_host_cannot_be_reflected_from() -> None:
-    with pytest.raises(LinkError, match=r"192\.0\.2\.1: expected an address of this host"):
+    with pytest.raises(OrderError, match=r"192\.0\.2\.1: expected an address of this host") as why:
         reflect("192.0.2.1", TOKEN, say=lambda _: None, ended=0)
+    assert not isinstance(why.value, UnreachedError), "no waiting makes it one"

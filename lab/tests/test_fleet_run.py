@@ -178,6 +178,10 @@ def test_wrong_usage_is_one_line_and_64(tmp_path: Path) -> None:
             "SCHEDULER: expected tls://HOST:PORT",
         ),
         (
+            ("fleet", "worker", "--host", "a", "--certificates", "x", "tls://10.0.0.1"),
+            "SCHEDULER: expected tls://HOST:PORT, got 'tls://10.0.0.1'",
+        ),
+        (
             ("fleet", "worker", "--host", "a", "--certificates", "x", "tls://10.0.0.1:1"),
             "expected a certificate of the fleet",
         ),

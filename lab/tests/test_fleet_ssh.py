@@ -14,6 +14,7 @@ import pytest
 from wirebench.fleet.certificates import make_certificates
 from wirebench.fleet.hosts import Host
 from wirebench.fleet.ssh import REMOTE_FOLDER, SshWorker
+from wirebench.fleet.worker import reason
 
 NOTE = """\
 import os, sys, time
@@ -120,8 +121,12 @@ def test_an_unknown_host_key_is_refused(tmp_path: Path) -> None:
             certificates=tmp_path / "certificates" / "alpha",
             connect_options={"known_hosts": known, "client_keys": [user_key]},
         )
-        with pytest.raises(asyncssh.HostKeyNotVerifiable):
+        with pytest.raises(
+            OSError, match=r"host alpha: expected ssh to reach 127\.0\.0\.1:\d+"
+        ) as why:
             await worker.start()
+        assert reason(why.value).startswith("host alpha: "), "it is what the user reads"
+        assert "Host key" in str(why.value)
         server.close()
         await server.wait_closed()
 

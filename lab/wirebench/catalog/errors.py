@@ -6,6 +6,15 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+_IN_WORDS = {
+    "missing": "a value",
+    "ip_v4_address": "an IPv4 address",
+    "model_type": "a table",
+}
+"""What is expected, by pydantic's types of errors, where its own words are about the lab's code or
+no part of a sentence.
+"""
+
 
 class CatalogError(Exception):
     """A mistake in a file or a name the user wrote. The text is for the user: ``path: key: expected
@@ -23,8 +32,7 @@ def explain(error: ValidationError, *, path: Path | str) -> str:
             continue
         expected = item["msg"].removeprefix("Value error, ")
         expected = expected.removeprefix("Input should be ").removeprefix("expected ")
+        expected = _IN_WORDS.get(item["type"], expected)
         got = "nothing" if item["type"] == "missing" else repr(item["input"])
-        if item["type"] == "missing":
-            expected = "a value"
         lines.append(f"{path}: {key}: expected {expected}, got {got}")
     return "\n".join(lines)

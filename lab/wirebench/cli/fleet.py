@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,7 +144,7 @@ def worker(
     make_quiet()
     from wirebench.fleet.worker import WorkerSettings, serve
 
-    if not scheduler.startswith("tls://"):
+    if not re.fullmatch(r"tls://(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}", scheduler):
         raise CatalogError(f"SCHEDULER: expected tls://HOST:PORT, got {scheduler!r}")
     out = console()
     serve(
@@ -159,9 +160,10 @@ def worker(
 
 
 def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
-    """Say which hosts are there, and what they differ by.
+    """Say which hosts are there, what they differ by, and what the links of pairs allow.
 
-    Exit code 0: all are there, and can be in one run. 69: one is not, or they cannot.
+    Exit code 0: all are there, and can be in one run, and each pair's address leads from one of its
+    hosts to the other. 69: not so.
     """
     from wirebench.fleet.hosts import read_fleet
     from wirebench.fleet.parity import differences, refusals
@@ -175,6 +177,8 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
     with Cluster(file) as cluster:
         missing = cluster.wait_for(set(file.hosts), timeout_s=wait_s)
         hosts = _describe(cluster)
+        strangers = cluster.presence.strangers
+        links = _links(cluster, missing)
     for name, one in hosts.items():
         out.print(
             f"{name}: {one['cores']} cores, {one['cpu_model']}, kernel {one['kernel']},"
@@ -184,15 +188,58 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
             soft_wrap=True,
         )
     for pair in file.pairs.values():
-        out.print(f"pair {pair.name}: {pair}", markup=False, highlight=False, soft_wrap=True)
+        out.print(
+            f"pair {pair.name}: {pair}; {links.said.get(pair.name, 'its link is not known')}",
+            markup=False,
+            highlight=False,
+            soft_wrap=True,
+        )
     for line in differences(hosts) or ["no differences that are known to matter"] * bool(hosts):
         out.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
     for name in sorted(missing):
         say_error(f"host {name}: expected its worker in {wait_s:g} s, got none")
+    _say_strangers(file, strangers)
     refused = refusals(hosts)
     for line in refused:
         say_error(f"cannot be in one run: {line}")
-    raise typer.Exit(EXIT_UNAVAILABLE if missing or refused else EXIT_OK)
+    for line in links.wrong:
+        say_error(line)
+    raise typer.Exit(EXIT_UNAVAILABLE if missing or refused or links.wrong else EXIT_OK)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Links:
+    """Between the hosts of pairs."""
+
+    said: Mapping[str, str]
+    """By pair: what its link allows."""
+    wrong: tuple[str, ...]
+    """Why others could not be measured."""
+
+
+def _links(cluster: Cluster, missing: set[str]) -> _Links:
+    from wirebench.fleet.cluster import HostError
+    from wirebench.fleet.pair_links import measure_floor
+    from wirebench.fleet.together import floor_text
+
+    said, wrong = {}, []
+    for pair in cluster.fleet.pairs.values():
+        if missing.intersection(pair.hosts):
+            continue
+        try:
+            said[pair.name] = floor_text(measure_floor(cluster, pair))
+        except HostError as error:
+            wrong.append(f"pair {pair.name}: {error}")
+    return _Links(said=said, wrong=tuple(wrong))
+
+
+def _say_strangers(fleet: FleetFile, names: Iterable[str]) -> None:
+    """Of workers that no host of the file is for: most are misspelt."""
+    for name in sorted(names):
+        say_warning(
+            f"a worker calls itself {name!r}, which {fleet.path} has no host for; 'wirebench fleet"
+            f" worker --host' takes one of {', '.join(fleet.hosts)}"
+        )
 
 
 def run(
@@ -273,8 +320,9 @@ class FleetSite:
 
         make_quiet()
         from wirebench.fleet.bench import FleetBench
-        from wirebench.fleet.certificates import SCHEDULER, Identity
+        from wirebench.fleet.certificates import Identity
         from wirebench.fleet.cluster import Cluster
+        from wirebench.fleet.hosts import SCHEDULER
 
         @contextmanager
         def entered() -> Iterator[Bench]:
@@ -303,6 +351,7 @@ class FleetSite:
         missing = cluster.wait_for(set(wanted), timeout_s=self.wait_s)
         for name in sorted(missing):
             say_warning(f"host {name} is not here yet; it gets blocks once it is")
+        _say_strangers(self.fleet, cluster.presence.strangers)
         hosts = {name: one for name, one in _describe(cluster).items() if name in wanted}
         if not hosts:
             raise self.fleet.without_workers(self.wait_s)

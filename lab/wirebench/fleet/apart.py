@@ -22,10 +22,11 @@ from wirebench.catalog.workloads import Request
 from wirebench.fleet.channel import Channel, ChannelError
 from wirebench.fleet.clocks import Clock, compare_clocks
 from wirebench.fleet.hosts import Pair
-from wirebench.fleet.orders import OrderError
+from wirebench.fleet.orders import OrderError, UnreachedError
 from wirebench.host import cores_awake
 from wirebench.process import interrupt
 from wirebench.process.cores import choose_cores
+from wirebench.process.interfaces import interface_of, losses_of_link
 from wirebench.process.network import Network
 from wirebench.process.process import Process
 from wirebench.process.start import tail_of
@@ -75,6 +76,8 @@ class Ended:
     """How much the wall clock, by which the document has the window, went against the steady one
     meanwhile.
     """
+    link_was_lost: bool
+    """Whether its interface to the other host lost its link meanwhile."""
     covariates: Mapping[str, int | None]
 
 
@@ -87,6 +90,26 @@ Answer = TypeVar("Answer")
 
 
 # --- the server's host ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class LinkWatch:
+    """Whether the interface with an address loses its link from now on. One that is down for less
+    than the connection takes to notice would look like a server that does not answer.
+    """
+
+    interface: int | None
+    losses: int | None
+
+    @classmethod
+    def of(cls, address: str) -> LinkWatch:
+        interface = interface_of(address)
+        losses = losses_of_link(interface) if interface is not None else None
+        return cls(interface=interface, losses=losses)
+
+    def was_lost(self) -> bool:
+        """False where this is not known, as on loopback addresses that no interface has."""
+        return self.interface is not None and losses_of_link(self.interface) != self.losses
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,9 +139,12 @@ class GeneratorThere:
             authority=ca_file.read_text("utf-8") if ca_file is not None else None,
             limit_ns=limit_ns,
         )
+        link = LinkWatch.of(self.pair.address)
         self.send(_LAUNCH.dump_json(asked))
         started = self.answer(_STARTED)
-        return RemoteGenerator(host=self, argv=started.argv, document=aim.json_file, before=before)
+        return RemoteGenerator(
+            host=self, argv=started.argv, document=aim.json_file, before=before, link=link
+        )
 
     def clock(self) -> Clock:
         """Its steady clock beside ours."""
@@ -133,12 +159,12 @@ class GeneratorThere:
         try:
             self._channel.send_line(line)
         except ChannelError as error:
-            raise self._lost(error) from error
+            raise self.lost(error) from error
 
     def answer(self, adapter: TypeAdapter[Answer]) -> Answer:
         found = self.next(adapter, timeout_s=_ANSWER_S)
         if found is None:
-            raise self._lost(f"no answer in {_ANSWER_S:g} s")
+            raise self.lost(f"no answer in {_ANSWER_S:g} s")
         return found
 
     def next(self, adapter: TypeAdapter[Answer], *, timeout_s: float) -> Answer | None:
@@ -147,11 +173,11 @@ class GeneratorThere:
             line = self._channel.receive(timeout_s)
             return None if line is None else adapter.validate_json(line)
         except ChannelError as error:
-            raise self._lost(error) from error
+            raise self.lost(error) from error
         except ValidationError as error:
-            raise self._lost(explain(error, path="its answer")) from error
+            raise self.lost(explain(error, path="its answer")) from error
 
-    def _lost(self, why: object) -> GeneratorLostError:
+    def lost(self, why: object) -> GeneratorLostError:
         return GeneratorLostError(f"the generator's host {self.pair.generator}: {why}")
 
 
@@ -165,6 +191,8 @@ class RemoteGenerator:
     """Where its document is to be, on this host."""
     before: Clock
     """Its host's clock beside ours, before the load."""
+    link: LinkWatch
+    """Of this host."""
     errors: None = None
     _ended: Ended | None = field(default=None, init=False)
     _told: Told | None = field(default=None, init=False)
@@ -193,9 +221,7 @@ class RemoteGenerator:
         if self._ended is None:
             self.signal(signal.SIGTERM)
             if self.wait(_ANSWER_S) is None:
-                raise GeneratorLostError(
-                    f"the generator's host {self.host.pair.generator}: its generator did not end"
-                )
+                raise self.host.lost("its generator did not end")
         return True
 
     @property
@@ -204,6 +230,8 @@ class RemoteGenerator:
         return self._told
 
     def _keep(self, ended: Ended) -> None:
+        if ended.link_was_lost or self.link.was_lost():
+            raise self.host.lost("the link to it was down during the load")
         if ended.document is not None:
             self.document.write_text(ended.document, encoding="utf-8")
         after = self.host.clock()
@@ -238,7 +266,9 @@ class Attendant:
         self._worker_is_gone = worker_is_gone
 
     def serve(self) -> None:
-        """``OrderError`` where it is asked what it cannot do, or the connection ends in a load."""
+        """``OrderError`` where it is asked what it cannot do, ``UnreachedError`` where the
+        connection ends in a load.
+        """
         while (ask := self._next()) is not None:
             if isinstance(ask, Launch):
                 self._load(ask)
@@ -278,7 +308,7 @@ class Attendant:
                 json_file=document,
                 ca_file=ca_file,
             )
-            wall = _wall_less_steady_ns()
+            wall, link = _wall_less_steady_ns(), LinkWatch.of(self._channel.local_address)
             with watch_host(None) as host:
                 process = scope.start(
                     wireload.command(self._program, asked.load, aim),
@@ -300,6 +330,7 @@ class Attendant:
                 document=text,
                 window=_window(text, asked.load, wall_less_steady_ns=wall),
                 slew_ns=slew,
+                link_was_lost=link.was_lost(),
                 covariates=host.covariates(),
             )
             self._send(_ENDED.dump_json(ended))
@@ -326,17 +357,17 @@ class Attendant:
             os.close(ended)
 
     def _is_told(self) -> bool:
-        """Whether it is to stop. ``OrderError`` if the other host is gone."""
+        """Whether it is to stop. ``UnreachedError`` if the other host is gone."""
         try:
             return self._channel.receive(_STOP_S) == b'"stop"'
         except ChannelError as error:
-            raise OrderError(f"the server's host: {error}") from error
+            raise UnreachedError(f"the server's host: {error}") from error
 
     def _send(self, line: bytes) -> None:
         try:
             self._channel.send_line(line)
         except ChannelError as error:
-            raise OrderError(f"the server's host: {error}") from error
+            raise UnreachedError(f"the server's host: {error}") from error
 
 
 def _wall_less_steady_ns() -> int:

@@ -11,10 +11,12 @@ import os
 import ssl
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wirebench.catalog.errors import CatalogError
+from wirebench.fleet.hosts import SCHEDULER
 
 # Imported where they are used: they take most of a second.
 if TYPE_CHECKING:
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
 
 CA_FILE, CERTIFICATE_FILE, KEY_FILE = "ca.pem", "certificate.pem", "key.pem"
 AUTHORITY_KEY_FILE = "authority-key.pem"
-SCHEDULER = "scheduler"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +34,9 @@ class Identity:
     folder: Path
 
     def security(self) -> Security:
-        """TLS and nothing else, in both directions. ``CatalogError`` if a file is missing."""
+        """TLS and nothing else, in both directions. ``CatalogError`` if a file is missing, or no
+        certificate that is valid now.
+        """
         from distributed.security import Security
 
         files = [str(self.folder / name) for name in (CA_FILE, CERTIFICATE_FILE, KEY_FILE)]
@@ -44,6 +47,8 @@ class Identity:
                     " fleet init' makes them, and each host gets its own folder"
                 )
         ca, certificate, key = files
+        for file in (ca, certificate):
+            _check_dates(Path(file))
         return Security(
             require_encryption=True,
             tls_ca_file=ca,
@@ -79,6 +84,23 @@ class Identity:
     def fleet_id(self) -> str:
         """Identical for all hosts of a fleet: twelve hexadecimal digits of its authority."""
         return hashlib.sha256((self.folder / CA_FILE).read_bytes()).hexdigest()[:12]
+
+
+def _check_dates(file: Path) -> None:
+    """``CatalogError`` where the other side would refuse it, which is not told why."""
+    from cryptography import x509
+
+    try:
+        own = x509.load_pem_x509_certificate(file.read_bytes())
+    except ValueError as error:
+        raise CatalogError(f"{file}: expected a certificate (PEM), got {error}") from error
+    now = datetime.now(UTC)
+    if not own.not_valid_before_utc <= now <= own.not_valid_after_utc:
+        raise CatalogError(
+            f"{file}: expected a certificate that is valid on {now:%Y-%m-%d}, got one from"
+            f" {own.not_valid_before_utc:%Y-%m-%d} to {own.not_valid_after_utc:%Y-%m-%d}; where the"
+            " clock of this host is right, 'wirebench fleet init' makes others in a new folder"
+        )
 
 
 def peer_name(connection: ssl.SSLSocket) -> str | None:

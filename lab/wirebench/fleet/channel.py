@@ -2,7 +2,7 @@
 certificates, and a JSON document in each line.
 
 Nobody polls: a side that waits is asleep until a line comes. A host that is cut off is noticed by
-the kernel's probes.
+the kernel: by its probes, or by what was sent and is not acknowledged.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from contextlib import contextmanager
 
 from wirebench.fleet.certificates import Identity, peer_name
 from wirebench.fleet.hosts import Pair
-from wirebench.fleet.orders import OrderError
+from wirebench.fleet.listening import listen_at
+from wirebench.fleet.orders import OrderError, UnreachedError
 from wirebench.process import interrupt
 
 MOST_BYTES = 64 * 2**20
@@ -25,6 +26,7 @@ ARRIVAL_S = 60.0
 """How long the server's host waits for the generator's."""
 _HANDSHAKE_S = 10.0
 _PROBE_AFTER_S, _PROBE_EVERY_S, _PROBES = 10, 5, 4
+LOST_AFTER_S = _PROBE_AFTER_S + _PROBE_EVERY_S * _PROBES
 """A silent host is lost after half a minute. Our own choice."""
 
 
@@ -41,9 +43,16 @@ class Channel:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, _PROBE_AFTER_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, _PROBE_EVERY_S)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, _PROBES)
+        # There are no probes while something is under way: that is sent again for a quarter of an
+        # hour otherwise (tcp(7)).
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, LOST_AFTER_S * 1000)
 
     def fileno(self) -> int:
         return self._connection.fileno()
+
+    @property
+    def local_address(self) -> str:
+        return str(self._connection.getsockname()[0])
 
     @property
     def has_line(self) -> bool:
@@ -56,7 +65,7 @@ class Channel:
     def send_line(self, line: bytes) -> None:
         """``line``: JSON, without a newline."""
         try:
-            self._connection.settimeout(_PROBE_AFTER_S + _PROBE_EVERY_S * _PROBES)
+            self._connection.settimeout(LOST_AFTER_S)
             self._connection.sendall(line + b"\n")
         except OSError as error:
             raise ChannelError(f"the other host is gone: {error}") from error
@@ -96,20 +105,15 @@ def await_generator(
     pair: Pair, identity: Identity, say: Callable[[int], None], *, patience_s: float = ARRIVAL_S
 ) -> Iterator[Channel]:
     """On the server's host: the connection of the generator's. ``say`` is told the port. Whoever
-    else connects is sent away. ``OrderError`` if the address is none of this host, or nobody comes.
+    else connects is sent away. ``OrderError`` if the address is none of this host,
+    ``UnreachedError`` if its interface is down, or nobody comes.
     """
     context = identity.context(server_side=True)
-    try:
-        listening = socket.create_server((pair.address, 0))
-    except OSError as error:
-        raise OrderError(
-            f"{pair.address}: expected an address of host {pair.server}, got {error.strerror}"
-        ) from error
-    with listening:
+    with listen_at(pair.address, whose=f"host {pair.server}") as listening:
         say(listening.getsockname()[1])
         channel = _accepted(listening, context, pair, deadline=time.monotonic() + patience_s)
     if channel is None:
-        raise OrderError(
+        raise UnreachedError(
             f"{pair.address}: expected host {pair.generator} to connect within {patience_s:g} s,"
             " got nobody; is this the address of the server's host that it reaches?"
         )
@@ -143,13 +147,15 @@ def _accepted(
 
 @contextmanager
 def reach_server(pair: Pair, identity: Identity, port: int) -> Iterator[Channel]:
-    """On the generator's host. ``OrderError`` if the server's host is not there."""
+    """On the generator's host. ``UnreachedError`` if the server's host is not there,
+    ``OrderError`` if another one is.
+    """
     context = identity.context(server_side=False)
     try:
         plain = socket.create_connection((pair.address, port), timeout=_HANDSHAKE_S)
         connection = context.wrap_socket(plain)
     except OSError as error:
-        raise OrderError(
+        raise UnreachedError(
             f"{pair.address}: expected host {pair.server} at port {port}, got {error}"
         ) from error
     if (name := peer_name(connection)) != pair.server:

@@ -6,14 +6,15 @@ in it::
     python -m wirebench.fleet.child serve HOST_FOLDER ORDER CERTIFICATES         of a pair's order
     python -m wirebench.fleet.child attend HOST_FOLDER ORDER CERTIFICATES PORT   loads its servers
     python -m wirebench.fleet.child generate HOST_FOLDER ORDER    becomes wireload
-    python -m wirebench.fleet.child reflect ADDRESS               answers for a link's floor
-    python -m wirebench.fleet.child link ADDRESS PORT             measures it; prints JSON
+    python -m wirebench.fleet.child reflect HOST_FOLDER ADDRESS      answers for a link's floor
+    python -m wirebench.fleet.child link HOST_FOLDER ADDRESS PORT    measures it; prints JSON
 
 The last two read a token from the first line of their standard input. ``serve`` prints the port at
 which it waits for the host that attends.
 
 It ends after the trial in hand when its standard input ends, as it does when its worker is gone.
-Exit codes: 0 done, 1 refused (the last line of its errors says why), 75 its worker is gone.
+Exit codes: 0 done, 1 refused (the last line of its errors says why), 74 the other host of the pair
+is not reached (the same), 75 its worker is gone.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ from wirebench.fleet.apart import Attendant, GeneratorThere
 from wirebench.fleet.bundles import BundleError
 from wirebench.fleet.certificates import Identity
 from wirebench.fleet.channel import await_generator, reach_server
-from wirebench.fleet.link import FLOOR, LinkError, reflect
+from wirebench.fleet.link import FLOOR, reflect
 from wirebench.fleet.link import measure as measure_link
 from wirebench.fleet.orders import (
     LOAD_ORDER,
@@ -44,6 +45,7 @@ from wirebench.fleet.orders import (
     BlockOrder,
     LoadOrder,
     OrderError,
+    UnreachedError,
     write_trial,
 )
 from wirebench.fleet.place import DOCUMENT, LOG, HostPlace
@@ -65,6 +67,7 @@ from wirebench.trial.apart import GeneratorLostError
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 REFUSED = 1
+UNREACHED = 74
 WORKER_GONE = 75
 CORES_VARIABLE = "WIREBENCH_CORES"
 """Where the trials run. The child takes it out of its environment."""
@@ -97,20 +100,32 @@ def main(arguments: Sequence[str]) -> int:
             case ["generate", folder, order]:
                 wanted = LOAD_ORDER.validate_json(Path(order).read_bytes())
                 generate(wanted, HostPlace(folder=Path(folder)))
-            case ["reflect", address]:
-                stdin = sys.stdin.fileno()
-                reflect(address, _token(), say=lambda port: print(port, flush=True), ended=stdin)
+            case ["reflect", folder, address]:
+                with HostPlace(folder=Path(folder)).alone():
+                    _reflect(address)
                 return 0
-            case ["link", address, port]:
-                print(FLOOR.dump_json(measure_link(address, int(port), _token())).decode())
+            case ["link", folder, address, port]:
+                with HostPlace(folder=Path(folder)).alone():
+                    print(FLOOR.dump_json(measure_link(address, int(port), _token())).decode())
                 return 0
-    except (BundleError, CatalogError, GeneratorLostError, LinkError, OrderError) as error:
-        print(" ".join(str(error).split()), file=sys.stderr)
-        return REFUSED
+    except (GeneratorLostError, UnreachedError) as error:
+        return _say(error, UNREACHED)
+    except (BundleError, CatalogError, OrderError) as error:
+        return _say(error, REFUSED)
     except Interrupted:
         return WORKER_GONE
     print(f"expected what to do, got {list(arguments)}", file=sys.stderr)
     return REFUSED
+
+
+def _say(error: Exception, code: int) -> int:
+    print(" ".join(str(error).split()), file=sys.stderr)
+    return code
+
+
+def _reflect(address: str) -> None:
+    stdin = sys.stdin.fileno()
+    reflect(address, _token(), say=lambda port: print(port, flush=True), ended=stdin)
 
 
 def _token() -> bytes:

@@ -15,8 +15,9 @@ import distributed
 from distributed.diagnostics.plugin import SchedulerPlugin
 
 from wirebench.catalog.errors import CatalogError
-from wirebench.fleet.certificates import SCHEDULER, Identity
-from wirebench.fleet.hosts import FleetFile
+from wirebench.fleet.certificates import Identity
+from wirebench.fleet.hosts import SCHEDULER, FleetFile
+from wirebench.fleet.orders import UnreachedError
 from wirebench.fleet.quiet import NO_PAGES, make_quiet, slow_down
 from wirebench.fleet.ssh import SshWorker
 from wirebench.fleet.worker import reason
@@ -38,7 +39,9 @@ class HostLostError(HostError):
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """What a host answered; or that it refused (``error``), or is lost (``lost``)."""
+    """What a host answered; or that it refused (``error``), or is lost (``lost``): itself, or the
+    other host of its pair as it sees it.
+    """
 
     host: str
     result: Any = None
@@ -57,6 +60,8 @@ class Presence(SchedulerPlugin):
         """``gone`` is told the address of a worker that has left."""
         self.here: dict[str, str] = {}
         """Each host with the address of its worker."""
+        self.strangers: set[str] = set()
+        """What workers call themselves that are of no host."""
         self._hosts, self._gone = hosts, gone
 
     def look_round(self, scheduler: distributed.Scheduler) -> None:
@@ -67,6 +72,8 @@ class Presence(SchedulerPlugin):
         name = str(scheduler.workers[worker].name)
         if name in self._hosts:
             self.here[name] = worker
+        else:
+            self.strangers.add(name)
 
     def remove_worker(self, scheduler: distributed.Scheduler, worker: str, **_more: Any) -> None:
         for name, address in list(self.here.items()):
@@ -116,10 +123,9 @@ class Cluster:
             )
         except Exception as error:
             self._stack.close()
-            raise CatalogError(
-                f"{self.fleet.path}: cannot start the scheduler at {self.fleet.scheduler}, or a"
-                f" worker by ssh: {reason(error)}"
-            ) from error
+            why = reason(error)  # that of a worker by ssh names its host
+            what = "" if why.startswith("host ") else f"listen at {self.fleet.scheduler}: "
+            raise CatalogError(f"{self.fleet.path}: {what}{why}") from error
         slow_down(self._cluster.scheduler)
         self._cluster.sync(self._watch)
         self._client = self._stack.enter_context(distributed.Client(self._cluster))
@@ -213,7 +219,11 @@ class Cluster:
             error = future.exception()
             if not isinstance(error, distributed.KilledWorker) and future.status == "error":
                 self._free(host)
-                return Event(host=host, error=reason(error) if error is not None else "it failed")
+                return Event(
+                    host=host,
+                    error=reason(error) if error is not None else "it failed",
+                    lost=isinstance(error, UnreachedError),
+                )
             return self._forget(host, future)
         self._free(host)
         try:

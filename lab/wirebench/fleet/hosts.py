@@ -14,6 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from wirebench.catalog.errors import CatalogError, explain
 
 FLEET_FILE = "fleet.toml"
+SCHEDULER = "scheduler"
+"""The name of the command itself among those that have certificates."""
 SCHEDULER_PORT = 8786
 """Dask's own."""
 
@@ -121,6 +123,11 @@ def read_fleet(path: Path) -> FleetFile:
         file = _File.model_validate(given)
     except ValidationError as error:
         raise CatalogError(explain(error, path=path)) from error
+    if SCHEDULER in file.hosts:
+        raise CatalogError(
+            f"{path}: hosts.{SCHEDULER}: expected another name: the certificates of this machine"
+            " have it"
+        )
     return FleetFile(
         path=path,
         listen=file.listen,

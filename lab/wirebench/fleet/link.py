@@ -17,6 +17,9 @@ from dataclasses import dataclass
 
 from pydantic import TypeAdapter
 
+from wirebench.fleet.listening import listen_at
+from wirebench.fleet.orders import UnreachedError
+
 ECHO, SINK, SOURCE = b"e", b"s", b"g"
 """What a connection is for, after the token."""
 ROUND_TRIPS, FIRST_TRIPS = 1000, 100
@@ -25,10 +28,6 @@ STREAM_S = 1.0
 _BLOCK = 1 << 20
 _PATIENCE_S = 10.0
 _COUNT = struct.Struct("<Q")
-
-
-class LinkError(Exception):
-    """The other host was not reached. The text is for the user."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,16 +47,10 @@ FLOOR = TypeAdapter(Floor)
 
 def reflect(address: str, token: bytes, *, say: Callable[[int], None], ended: int) -> None:
     """Answer one connection after another, until ``ended`` (a file descriptor) can be read.
-    ``say`` is told the port. ``LinkError`` if the address is none of this host.
+    ``say`` is told the port. ``OrderError`` if the address is none of this host, ``UnreachedError``
+    if its interface is down.
     """
-    try:
-        family = socket.getaddrinfo(address, None, type=socket.SOCK_STREAM)[0][0]
-        listening = socket.create_server((address, 0), family=family)
-    except OSError as error:
-        raise LinkError(
-            f"{address}: expected an address of this host, got {error.strerror}"
-        ) from error
-    with listening:
+    with listen_at(address, whose="this host") as listening:
         say(listening.getsockname()[1])
         while True:
             ready, _, _ = select.select([listening.fileno(), ended], [], [])
@@ -70,7 +63,7 @@ def reflect(address: str, token: bytes, *, say: Callable[[int], None], ended: in
 
 
 def measure(address: str, port: int, token: bytes, *, stream_s: float = STREAM_S) -> Floor:
-    """``LinkError`` where the other host does not answer."""
+    """``UnreachedError`` where the other host does not answer."""
     try:
         trips = _round_trips(address, port, token)
         return Floor(
@@ -80,7 +73,7 @@ def measure(address: str, port: int, token: bytes, *, stream_s: float = STREAM_S
             in_bytes_per_s=_received_per_s(address, port, token, stream_s),
         )
     except OSError as error:
-        raise LinkError(
+        raise UnreachedError(
             f"{address}: port {port}: expected the other host there, got {error}"
         ) from error
 

@@ -20,6 +20,10 @@ class OrderError(Exception):
     """An order or its result cannot be used. The text is for the user."""
 
 
+class UnreachedError(OrderError):
+    """The other host of a pair is not reached, or not any more. It may be again later."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class BlockOrder:
     """Trials of one block, for one host or pair."""

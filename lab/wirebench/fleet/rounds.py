@@ -142,6 +142,10 @@ class Rounds:
         """The host has done what it can of the block, and ``take()`` has what it sent."""
         self._end((handed.cell.key, handed.block))
 
+    def lacks(self, handed: Handed) -> bool:
+        """Whether trials of the block are missing."""
+        return self._blocks[handed.cell.key, handed.block].missing
+
     @property
     def under_way(self) -> bool:
         """Whether a host has a block now."""

@@ -9,6 +9,7 @@ import json
 import secrets
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -43,6 +44,14 @@ from wirebench.trial.record import TrialRecord
 
 BLOCKS_FILE = "blocks.jsonl"
 _LOOK_S = 1.0
+_AGAIN_S, _LONGEST_S = 10.0, 160.0
+"""After so long a pair whose hosts lost each other is tried again; each time without a trial it is
+twice as long, up to the longest. Our own choice.
+"""
+_OTHER_S = 60.0
+"""How long a pair's host may take to answer once the other one has failed: longer than it takes to
+notice that a connection is dead. Our own choice.
+"""
 
 Asked = Mapping[str, tuple[Callable[..., Any], tuple[Any, ...]]]
 """By host: a task, with its arguments."""
@@ -51,14 +60,40 @@ Steps = Generator[Asked, Any, Any]
 """
 
 
+class _InVainError(HostError):
+    """What hosts were asked side by side, and not all have done."""
+
+    def __init__(self, events: Mapping[str, Event]) -> None:
+        """``events``: of those that have answered, or were lost."""
+        super().__init__("; ".join(str(one.error) for one in events.values() if one.error))
+        self.events = events
+        self.wrong = [one for one in events.values() if one.lost or one.error is not None]
+
+
 @dataclass(kw_only=True)
 class _Visit:
     """What is under way with a host or a pair."""
 
     steps: Steps
+    workers: tuple[str, ...] | None
+    """Of the place's hosts, when it began."""
     asked: frozenset[str] = frozenset()
     events: dict[str, Event] = field(default_factory=dict)
     """Of the hosts that have answered."""
+    wrong_since_ns: int | None = None
+    """Since one of them has failed, and the others have not answered."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Away:
+    """A pair whose hosts are here and have lost each other."""
+
+    workers: tuple[str, ...]
+    tries: int
+    """Without a trial."""
+    until_ns: int
+    """When it is tried again."""
+    why: str
 
 
 class Hosts(Protocol):
@@ -91,6 +126,10 @@ class FleetRun:
     _known: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """By host or pair, the workers that have what the run needs, and whose trials were collected.
     """
+    _away: dict[str, _Away] = field(default_factory=dict)
+    """By pair, until it brings a trial."""
+    _alone_since_ns: int | None = None
+    """Since then no host or pair is left, or those that are tried again brought no trial."""
     _visits: dict[str, _Visit] = field(default_factory=dict)
     """By host or pair."""
     _doing: dict[str, Handed] = field(default_factory=dict)
@@ -132,26 +171,45 @@ class FleetRun:
             self._blocks.close()
 
     def _loop(self) -> None:
-        alone_since: float | None = None
         while True:
             check()
             here = self.hosts.present()
+            self._end_those_without_answer()
             for place in self._idle(here):
-                self._visits[place] = _Visit(steps=self._visit(place))
-                self._go_on(place, None)
-            if self._visits:
-                alone_since = None
-                event = self.hosts.wait(timeout_s=_LOOK_S)
-                if event is not None:
-                    self._hear(event)
-                continue
-            if not self._rounds.wanting:
-                return
-            if not any(self._is_usable(place, here) for place in self.bench.pairs or here):
-                alone_since = alone_since if alone_since is not None else self.clock_ns() / 1e9
-                if self.clock_ns() / 1e9 - alone_since > self.patience_s:
+                workers = self._workers(place, here)
+                self._visits[place] = _Visit(steps=self._visit(place), workers=workers)
+                self._go_on(place)
+            if any(map(self._is_sound, self._visits)):
+                self._alone_since_ns = None
+            elif not self._visits.keys() & self._doing.keys():
+                if not self._rounds.wanting:
+                    return
+                if self._lost_patience(here):
                     raise RunStopped(self._nobody())
-            self.hosts.wait(timeout_s=_LOOK_S)
+            event = self.hosts.wait(timeout_s=_LOOK_S)
+            if event is not None:
+                self._hear(event)
+
+    def _lost_patience(self, here: Mapping[str, str]) -> bool:
+        """Whether there has been nobody to measure for too long."""
+        places = self.bench.pairs or here
+        if any(self._is_sound(place) and self._is_usable(place, here) for place in places):
+            self._alone_since_ns = None
+            return False
+        if self._alone_since_ns is None:
+            self._alone_since_ns = self.clock_ns()
+        return self.clock_ns() - self._alone_since_ns > self.patience_s * 1e9
+
+    def _is_sound(self, place: str) -> bool:
+        """Its hosts have not lost each other, as far as is known."""
+        return place not in self._away
+
+    def _end_those_without_answer(self) -> None:
+        """Visits of pairs of which one host has failed, and the other does not answer."""
+        for place, visit in list(self._visits.items()):
+            since = visit.wrong_since_ns
+            if since is not None and self.clock_ns() - since > _OTHER_S * 1e9:
+                self._go_on(place, failed=_InVainError(visit.events))
 
     def _hosts_of(self, place: str) -> tuple[str, ...]:
         """First the one with the contestants, which has the trials on its disk."""
@@ -188,25 +246,43 @@ class FleetRun:
         if order.pair is None:
             return (yield {server: (worker.measure, (text,))})[server]
         port = (yield {server: (worker.serve_block, (text,))})[server]
-        answers = yield {
-            server: (worker.finish_block, (order.run, order.trials)),
-            order.pair.generator: (worker.attend_block, (text, port)),
-        }
+        try:
+            answers = yield {
+                server: (worker.finish_block, (order.run, order.trials)),
+                order.pair.generator: (worker.attend_block, (text, port)),
+            }
+        except _InVainError as error:
+            # What is finished is on its disk.
+            if server in error.events and server in self.hosts.present():
+                with suppress(_InVainError):
+                    answers = yield {server: (worker.collect, (order.run,))}
+                    self._keep(order.host, answers[server])
+            raise
         return answers[server]
 
-    def _go_on(self, place: str, answers: Mapping[str, Any] | None) -> None:
-        """Ask the hosts of the place the next thing of its visit."""
+    def _go_on(
+        self,
+        place: str,
+        answers: Mapping[str, Any] | None = None,
+        failed: _InVainError | None = None,
+    ) -> None:
+        """Ask the hosts of the place the next thing of its visit. ``failed``: what became of the
+        one before instead of answers.
+        """
         visit = self._visits[place]
         try:
-            asked = visit.steps.send(answers)
+            asked = visit.steps.send(answers) if failed is None else visit.steps.throw(failed)
         except StopIteration:
             self._end(place)
+            return
+        except _InVainError as error:
+            self._fail(place, error.wrong)
             return
         except HostError as error:
             lost = self._workers(place, self.hosts.present()) is None
             self._fail(place, [Event(host=place, error=str(error), lost=lost)])
             return
-        visit.events, visit.asked = {}, frozenset(asked)
+        visit.asked, visit.events, visit.wrong_since_ns = frozenset(asked), {}, None
         for host, (task, arguments) in asked.items():
             try:
                 self.hosts.begin(host, task, *arguments)
@@ -222,11 +298,12 @@ class FleetRun:
         if visit is None or event.host not in visit.asked:
             return
         visit.events[event.host] = event
+        failed = _InVainError(visit.events)
         if visit.events.keys() < visit.asked:
-            return
-        wrong = [one for one in visit.events.values() if one.lost or one.error is not None]
-        if wrong:
-            self._fail(place, wrong)
+            if failed.wrong and visit.wrong_since_ns is None:
+                visit.wrong_since_ns = self.clock_ns()
+        elif failed.wrong:
+            self._go_on(place, failed=failed)
         else:
             self._go_on(place, {host: one.result for host, one in visit.events.items()})
 
@@ -237,8 +314,10 @@ class FleetRun:
 
     def _is_usable(self, place: str, here: Mapping[str, str]) -> bool:
         """Workers that are started again get another chance."""
-        workers = self._workers(place, here)
-        return workers is not None and self._refused.get(place, ((), ""))[0] != workers
+        workers, away = self._workers(place, here), self._away.get(place)
+        if workers is None or self._refused.get(place, ((), ""))[0] == workers:
+            return False
+        return away is None or away.workers != workers or self.clock_ns() >= away.until_ns
 
     def _welcome(self, place: str) -> Steps:
         """Give workers that are new to the run what it needs, and collect what the place has."""
@@ -257,10 +336,10 @@ class FleetRun:
                 if one.digest not in answer[host]:
                     arguments = (one.digest, dict(one.files), one.content)
                     yield {host: (worker.receive, arguments)}
-        if (pair := self.bench.pairs.get(place)) is not None:
-            yield from self._measure_link(pair)
         answer = yield {hosts[0]: (worker.collect, (self._run,))}
         self._keep(place, answer[hosts[0]])
+        if (pair := self.bench.pairs.get(place)) is not None:
+            yield from self._measure_link(pair)
         self._known[place] = workers
 
     def _measure_link(self, pair: Pair) -> Steps:
@@ -268,7 +347,12 @@ class FleetRun:
         token = secrets.token_hex(16)
         answer = yield {pair.server: (worker.reflect, (pair.address, token))}
         port = answer[pair.server]
-        answer = yield {pair.generator: (worker.measure_link, (pair.address, port, token))}
+        try:
+            answer = yield {pair.generator: (worker.measure_link, (pair.address, port, token))}
+        except _InVainError:
+            with suppress(_InVainError):
+                yield {pair.server: (worker.stop_reflecting, ())}
+            raise
         yield {pair.server: (worker.stop_reflecting, ())}
         try:
             floor = FLOOR.validate_json(answer[pair.generator])
@@ -306,19 +390,34 @@ class FleetRun:
             self._written = whole
 
     def _fail(self, place: str, events: Sequence[Event]) -> None:
-        """``events``: what went wrong on its hosts. One that is lost explains what the other one
-        of a pair says.
+        """``events``: what went wrong on its hosts. What one refuses says more than that the other
+        one of a pair has lost it.
         """
-        lost = [one for one in events if one.lost]
-        why = "; ".join(self._reason(place, one) for one in lost or events)
+        refused = [one for one in events if not one.lost]
+        why = "; ".join(self._reason(place, one) for one in refused or events)
         what = f"host {place}" if place not in self.bench.pairs else f"pair {place}"
-        if lost:
-            self._known.pop(place, None)
-            self.say(f"{what} is lost: {why}; its block goes elsewhere")
-        else:
-            self._refused[place] = (self._workers(place, self.hosts.present()) or (), why)
+        workers = self._workers(place, self.hosts.present())
+        if refused:
+            self._refused[place] = (workers or (), why)
             self.say(f"{what} gets no more blocks: {why}")
+        else:
+            self._known.pop(place, None)
+            handed = self._doing.get(place)
+            lacks = handed is not None and self._rounds.lacks(handed)
+            then = "; its block goes elsewhere" if lacks else ""
+            if workers is not None and workers == self._visits[place].workers:
+                then += f"; it is tried again in {self._send_away(place, workers, why):g} s"
+            self.say(f"{what} is lost: {why}{then}")
         self._end(place)
+
+    def _send_away(self, place: str, workers: tuple[str, ...], why: str) -> float:
+        """After how many seconds the pair, whose hosts are here, is tried again."""
+        away = self._away.get(place)
+        tries = away.tries + 1 if away is not None else 1
+        pause_s = min(_LONGEST_S, _AGAIN_S * float(2 ** (tries - 1)))
+        until_ns = self.clock_ns() + round(pause_s * 1e9)
+        self._away[place] = _Away(workers=workers, tries=tries, until_ns=until_ns, why=why)
+        return pause_s
 
     def _reason(self, place: str, event: Event) -> str:
         text = str(event.error)
@@ -346,6 +445,9 @@ class FleetRun:
             self._rounds.take(records)
 
     def _store(self, *records: TrialRecord) -> None:
+        for place in {one.host for one in records}:
+            self._away.pop(place, None)
+        self._alone_since_ns = None
         self.session.keep(*records)
         self._index(records)
 
@@ -409,11 +511,13 @@ class FleetRun:
                 self.say(f"host {event.host} is not tidied: {event.error}")
 
     def _nobody(self) -> str:
-        refused = "; ".join(f"{place}: {why}" for place, (_, why) in self._refused.items())
+        known = {place: why for place, (_, why) in self._refused.items()}
+        known |= {place: away.why for place, away in self._away.items()}
+        reasons = "; ".join(f"{place}: {why}" for place, why in known.items())
         what = "pair" if self.bench.pairs else "host"
         return (
             f"no {what} of the fleet is left after {self.patience_s:g} s of waiting"
-            + (f" ({refused})" if refused else "")
+            + (f" ({reasons})" if reasons else "")
             + "; what is measured is kept"
         )
 

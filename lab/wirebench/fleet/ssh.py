@@ -51,9 +51,14 @@ class SshWorker(ProcessInterface):
         user, name, port = split_address(self._host.ssh)
         # Host keys are checked against the user's known_hosts, as ssh does.
         options = {"username": user, "port": port, **self._connect_options}
-        self._connection = await asyncssh.connect(
-            name, **{key: value for key, value in options.items() if value is not None}
-        )
+        try:
+            self._connection = await asyncssh.connect(
+                name, **{key: value for key, value in options.items() if value is not None}
+            )
+        except (OSError, asyncssh.Error) as error:
+            raise OSError(
+                f"host {self._host.name}: expected ssh to reach {self._host.ssh}, got {error}"
+            ) from None
         folder = f"{REMOTE_FOLDER}/{self._host.name}"
         placed = await self._connection.run(
             f"umask 077 && mkdir -p {shlex.quote(folder)} && tar -x -C {shlex.quote(folder)}",

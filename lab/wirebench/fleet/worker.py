@@ -24,9 +24,9 @@ from distributed.comm.core import connect
 from distributed.security import Security
 
 from wirebench.fleet.certificates import Identity
-from wirebench.fleet.child import CORES_VARIABLE, WORKER_GONE
+from wirebench.fleet.child import CORES_VARIABLE, UNREACHED, WORKER_GONE
 from wirebench.fleet.cores import share_cores
-from wirebench.fleet.orders import ORDER, BlockOrder, OrderError
+from wirebench.fleet.orders import ORDER, BlockOrder, OrderError, UnreachedError
 from wirebench.fleet.place import HostPlace
 from wirebench.fleet.quiet import NO_PAGES, slow_down
 
@@ -162,7 +162,9 @@ class HostSide:
         return self._child
 
     def finish_child(self, *, good: Sequence[int] = (0,)) -> str:
-        """Its output, once it has ended. ``OrderError`` if not with one of these codes."""
+        """Its output, once it has ended. ``OrderError`` if not with one of these codes:
+        ``UnreachedError`` if that is for want of the pair's other host.
+        """
         child = self.child
         try:
             code, output, last = child.finish()
@@ -173,6 +175,8 @@ class HostSide:
                 child.close_input()
         if code == WORKER_GONE:
             raise OrderError(f"host {self.name}: stopped before the end of the block")
+        if code == UNREACHED:
+            raise UnreachedError(f"host {self.name}: {last}")
         if code not in good:
             raise OrderError(f"host {self.name}: {last}")
         return output
@@ -316,7 +320,10 @@ async def _first(*awaitables: Any) -> None:
 
 def reason(error: BaseException) -> str:
     """The innermost cause, which is what a user can act on."""
-    while (cause := error.__cause__ or error.__context__) is not None:
+    while (cause := error.__cause__) is not None or not error.__suppress_context__:
+        cause = cause if cause is not None else error.__context__
+        if cause is None:
+            break
         error = cause
     return " ".join(str(error).split()) or type(error).__name__
 
@@ -405,7 +412,7 @@ def tidy(run: str, keep: frozenset[str]) -> None:
 def reflect(address: str, token: str) -> int:
     """Answer those who measure their link to this address. Returns the port."""
     side = _side()
-    side.start_child("reflect", address)
+    side.start_child("reflect", str(side.place.folder), address)
     side.child.tell(token)
     line = side.child.line()
     if not line:
@@ -416,7 +423,7 @@ def reflect(address: str, token: str) -> int:
 def measure_link(address: str, port: int, token: str) -> str:
     """The floor of the link to a host that reflects, as JSON."""
     side = _side()
-    side.start_child("link", address, str(port))
+    side.start_child("link", str(side.place.folder), address, str(port))
     side.child.tell(token)
     return side.finish_child()
 
