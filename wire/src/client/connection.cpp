@@ -293,14 +293,19 @@ void client_connection::resume() {
 void client_connection::go_on() {
     client_transfer& t = *job_->streamed;
     if (t.sending == client_transfer::upload::pulling) pump();
-    if (is_closed() || !paused_ || t.paused) return;
+    if (phase_ == phase::over || !paused_ || t.paused) return;
     paused_ = false;
     enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
     const bool ended = t.ended;
     resume_reading();  // first: after the last piece the connection serves another
     if (!give({})) return;
     take({});
-    if (ended && !is_closed() && phase_ == phase::body && !paused_) on_end();
+    if (!ended || phase_ != phase::body || paused_) return;
+    if (t.broken) {
+        fail(*std::move(t.broken));
+    } else {
+        on_end();
+    }
 }
 
 std::span<char> client_connection::receive_space(std::span<char> scratch) {
@@ -331,7 +336,7 @@ void client_connection::take(std::span<char> bytes) {
     if (held_.empty()) {
         used = consume(bytes);
         bytes = bytes.subspan(used);
-        if (!complete_ && !bytes.empty() && !is_closed())
+        if (!complete_ && !bytes.empty() && phase_ != phase::over)
             held_.append({bytes.data(), bytes.size()});
     } else {
         held_.append({bytes.data(), bytes.size()});
@@ -339,7 +344,7 @@ void client_connection::take(std::span<char> bytes) {
         bytes = held_.bytes();
         if (held_.empty()) held_.release();
     }
-    if (!complete_ || is_closed()) return;
+    if (!complete_ || phase_ == phase::over) return;
     if (behind() == 0) {
         finish_response(!bytes.empty());
     } else {
@@ -379,7 +384,7 @@ step client_connection::next_step(std::span<char> bytes) {
 
 std::size_t client_connection::consume(std::span<char> bytes) {
     std::size_t at = 0;
-    while (!is_closed() && !complete_ && !paused_) {
+    while (phase_ != phase::over && !complete_ && !paused_) {
         const step s = next_step(bytes.subspan(at));
         at += s.consumed;
         switch (s.what) {
@@ -449,7 +454,7 @@ bool client_connection::give(std::string_view piece) {
     if (const errc failed = job_->streamed->give(piece); failed != errc::none) {
         fail({failed, about(*job_) + std::string(to_string(failed)) + " in the response"});
     }
-    return !is_closed() && !paused_;
+    return phase_ != phase::over && !paused_;
 }
 
 void client_connection::finish_response(bool more_follows) {
@@ -461,8 +466,8 @@ void client_connection::finish_response(bool more_follows) {
     }
     auto job = std::move(job_);
     const bool others = behind() > 0;
-    bool keep =
-        answer().keep_alive && !parser_.upgraded() && (others || (!more_follows && unsent() == 0));
+    bool keep = !is_closed() && answer().keep_alive && !parser_.upgraded() &&
+                (others || (!more_follows && unsent() == 0));
     // What follows may not have been received yet, or be the server's word that it is the end.
     const bool ended = filter() != nullptr && filter()->has_ended();
     if (keep && !others && (ended || (filled_ && !quiet()))) keep = false;
@@ -515,6 +520,11 @@ void client_connection::on_end() {
 void client_connection::on_failure(const error& why) {
     if (opener_ != nullptr) {
         opener_->on_failure(why);
+    } else if (paused_) {  // what has come before is given first, as before an end in order
+        client_transfer& t = *job_->streamed;
+        t.sending = client_transfer::upload::none;
+        t.ended = true;
+        t.broken = error(why.code, about(*job_) + why.message);
     } else if (job_ != nullptr) {
         fail({why.code, about(*job_) + why.message});
     } else {

@@ -11,6 +11,9 @@
 
 #include "raw_server.hpp"
 #include "served.hpp"
+#include "wire/proto/ws_close.hpp"
+#include "wire/proto/ws_frame.hpp"
+#include "wire/proto/ws_handshake.hpp"
 #include "wire/server/router.hpp"
 
 namespace wire::coroutine_test {
@@ -335,6 +338,49 @@ TEST(ws_coroutines, messages_without_content_fill_a_channel_too) {
         }
     };
     EXPECT_EQ(block_on(*loop, count(root(s, "ws") + "/")), "1000");
+}
+// What had come when the server reset the connection, and the server's close frame where it has.
+TEST(ws_coroutines, a_channel_that_is_full_gives_what_came_before_a_reset) {
+    for (const bool in_order : {true, false}) {
+        raw_server raw([in_order](raw_server& r) {
+            auto v = r.accept();
+            const std::string request = v.request();
+            const auto key = request.find("Sec-WebSocket-Key: ") + 19;
+            buffer out;
+            out.append(
+                "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
+                "Upgrade\r\nSec-WebSocket-Accept: " +
+                ws::accept_key(request.substr(key, request.find('\r', key) - key)) + "\r\n\r\n");
+            for (int i = 0; i < 20; ++i) {
+                ws::append_frame(out, ws::opcode::text,
+                                 std::to_string(1'000'000 + i) + std::string(993, 'x'),
+                                 std::nullopt);
+            }
+            if (in_order) ws::append_close(out, 4002, "full", std::nullopt);
+            v.send(out.view());
+            std::this_thread::sleep_for(20ms);
+            v.reset();
+        });
+        const auto loop = *event_loop::create();
+        ws::dialer d(*loop);
+        const auto sleeper = [](ws::dialer& dialer, std::string url) -> task<std::string> {
+            ws::dial_options options;
+            options.limits.max_message_bytes = 5'000;
+            result<ws::channel> c = co_await ws::dial(dialer, url, options);
+            if (!c) co_return "no session";
+            co_await sleep_for(dialer.loop(), 50ms);
+            int n = 0;
+            for (;; ++n) {
+                const auto got = co_await c->receive();
+                if (!got) co_return std::to_string(n) + " " + got.error().message;
+                if (got->data.substr(0, 7) != std::to_string(1'000'000 + n))
+                    co_return "out of order";
+            }
+        };
+        EXPECT_EQ(block_on(*loop, sleeper(d, raw.url("/", "ws"))),
+                  in_order ? "20 the session has ended with code 4002: full"
+                           : "20 the session has ended with code 1006");
+    }
 }
 TEST(ws_coroutines, a_channel_that_is_full_can_close) {
     flood from(30'000);

@@ -412,6 +412,65 @@ TEST_F(streaming, a_pause_at_the_last_byte_and_at_the_end_of_the_connection) {
         EXPECT_TRUE(*got);
     }
 }
+// Whether the response was whole by then or not.
+TEST_F(streaming, what_came_before_a_reset_is_given_after_a_pause) {
+    for (const bool whole : {true, false}) {
+        raw_server raw([whole](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            v.send(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+                "3\r\nabc\r\n3\r\ndef\r\n" +
+                std::string(whole ? "0\r\n\r\n" : ""));
+            std::this_thread::sleep_for(20ms);
+            v.reset();
+        });
+        client_request r;
+        r.url = raw.url();
+        auto to = pieces();
+        body.clear();
+        got.reset();
+        request_id id = 0;
+        to.data = [&](std::string_view piece) {
+            body += piece;
+            c().pause(id);
+        };
+        id = c().send(std::move(r), std::move(to));
+        run_for(50ms);
+        EXPECT_FALSE(got);
+        EXPECT_EQ(body, "abc");
+        c().resume(id);
+        run_for(5ms);
+        EXPECT_FALSE(got);
+        EXPECT_EQ(body, "abcdef");
+        c().resume(id);
+        run();
+        EXPECT_EQ(static_cast<bool>(*got), whole);
+        if (!whole) {
+            EXPECT_EQ(got->code(), errc::reset);
+        }
+    }
+}
+TEST_F(streaming, cancelling_after_a_reset_in_a_pause) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc");
+        std::this_thread::sleep_for(20ms);
+        v.reset();
+    });
+    client_request r;
+    r.url = raw.url();
+    auto to = pieces();
+    request_id id = 0;
+    to.data = [&](std::string_view) { c().pause(id); };
+    id = c().send(std::move(r), std::move(to));
+    run_for(50ms);
+    EXPECT_FALSE(got);
+    c().cancel(id);
+    run();
+    EXPECT_EQ(got->code(), errc::cancelled);
+}
 TEST_F(streaming, a_pause_right_after_going_on_holds) {
     std::atomic<bool> go{false};
     raw_server raw([&](raw_server& r) {

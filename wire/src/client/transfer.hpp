@@ -45,7 +45,8 @@ struct client_transfer {
     bool committed = false;  // something was given: it cannot be sent again
     bool pulled = false;     // something was taken: the same, unless the source can be rewound
     bool paused = false;
-    bool ended = false;  // the connection did, while paused
+    bool ended = false;           // the connection did, while paused
+    std::optional<error> broken;  // with that: not in order
     upload sending = upload::none;
     std::uint64_t left = 0;               // of a body of known length
     std::optional<body_decoder> decoder;  // of the present response

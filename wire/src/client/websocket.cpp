@@ -240,6 +240,8 @@ private:
     void on_failure(const error& why) override {
         if (opener_ != nullptr) {
             opener_->on_failure(why);
+        } else if (session_ != nullptr && session_->held && !held_.empty()) {
+            broken_ = why;  // what came before is received first
         } else {
             fail(why);
         }
@@ -256,9 +258,11 @@ private:
     }
 
     void session_released() override {
-        if (is_closed() || over_ || lingering_) return;
+        if (over_ || lingering_) return;
         if (!held_.empty()) consume_held();
-        if (!over_ && !lingering_) pause_or_resume();
+        if (over_ || lingering_) return;
+        if (broken_ && (!session_->held || held_.empty())) return fail(*std::move(broken_));
+        pause_or_resume();
     }
 
     // The server is the one to close the connection (RFC 6455 section 7.1.1); it has some time to
@@ -302,6 +306,7 @@ private:
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     time_point last_write_;
     time_point lingering_since_;
+    std::optional<error> broken_;  // the connection, while held_ is not empty
     bool lingering_ = false;
     bool tunnelled_ = false;
     bool over_ = false;

@@ -2,6 +2,9 @@
 //
 // An event that was taken holds the address of its source. A callback may unwatch or destroy any
 // source, so that unwatch() looks through the events not yet dispatched and clears its own.
+//
+// A source that is watched for nothing is told of a failure once: epoll would announce it for as
+// long as nobody acts on it, and what is held back from a stream may have to wait for its user.
 #include "epoll_engine.hpp"
 
 #include <algorithm>
@@ -13,6 +16,7 @@ namespace wire::detail {
 namespace {
 
 std::uint32_t epoll_mask(ready interest) noexcept {
+    if (interest == ready::none) return EPOLLONESHOT;
     return (has(interest, ready::read) ? EPOLLIN : 0U) |
            (has(interest, ready::write) ? EPOLLOUT : 0U);
 }

@@ -1,4 +1,5 @@
-// poll(): the sources and their pollfd entries lie in two parallel arrays, in any order.
+// poll(): the sources and their pollfd entries lie in two parallel arrays, in any order. As with
+// epoll, a source that is watched for nothing is told of a failure once.
 #include "poll_engine.hpp"
 
 #include <algorithm>
@@ -46,7 +47,9 @@ result<void> poll_engine::watch(io_source& source, int fd, ready interest) {
 
 void poll_engine::rewatch(io_source& source, ready interest) noexcept {
     if (source.interest_ == interest) return;
-    polled_[place_of(source)].events = poll_mask(interest);
+    pollfd& polled = polled_[place_of(source)];
+    polled.fd = source.fd_;
+    polled.events = poll_mask(interest);
     source.interest_ = interest;
 }
 
@@ -83,7 +86,9 @@ std::size_t poll_engine::wait_and_dispatch(clock::duration longest, bool queued)
     // Callbacks may change both ends of it.
     for (std::size_t place = 0; place < polled_.size(); ++place) {
         const short events = std::exchange(polled_[place].revents, short{0});
-        if (events != 0) sources_[place]->on_ready_(*sources_[place], from_poll(events));
+        if (events == 0) continue;
+        if (polled_[place].events == 0) polled_[place].fd = -1;
+        sources_[place]->on_ready_(*sources_[place], from_poll(events));
     }
     return static_cast<std::size_t>(n);
 }

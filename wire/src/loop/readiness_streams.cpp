@@ -4,7 +4,8 @@
 //     connecting                     SO_ERROR says how it ended: connected()
 //     waiting to write, writable     send(); when all has gone, on_drained() and no more: readable
 //                                    bytes are announced again in the next iteration
-//     not reading, or ended          only an error or the end of both directions is of interest
+//     not reading, or ended          only an error or the end of both directions is of interest,
+//                                    and announced once
 //     otherwise                      one recv(), to on_data() or the filter
 //
 // The socket is watched for reading while the stream wants to read, and for writing while it waits
@@ -69,6 +70,7 @@ void readiness_engine::serve(stream_core& s, ready what) noexcept {
         on_connect_ready(s);
         return;
     }
+    if (s.broken_) return;
     const bool reads_first = has(what, ready::failed) && reads(s);
     if (s.waiting_to_write_ && !reads_first && has(what, ready::write | ready::failed)) {
         int number = 0;
@@ -114,11 +116,11 @@ void readiness_engine::on_unread_ready(stream_core& s, ready what) noexcept {
     int number = 0;
     socklen_t size = sizeof number;
     ::getsockopt(s.fd_, SOL_SOCKET, SO_ERROR, &number, &size);
-    if (number == 0 && s.ended_) {
+    if (number != 0) {
+        s.receive_failed(number);
+    } else if (s.ended_) {
         s.both_finished();
-    } else {
-        s.fail(number != 0 ? number : ECONNRESET, "connection");
-    }
+    }  // else the peer's end is read when the user reads again
 }
 
 void readiness_engine::update_interest(stream_core& s) noexcept {
@@ -219,6 +221,7 @@ bool readiness_engine::send(stream_core& s, int& number) noexcept {
         const ssize_t n = ::send(s.fd_, raw.data(), raw.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
         if (n >= 0) {
             raw.consume(static_cast<std::size_t>(n));
+            s.note_taken(static_cast<std::size_t>(n));
             if (s.filter_ != nullptr && raw.empty() && !s.encode_some()) return false;
         } else if (errno == EAGAIN) {
             break;
@@ -247,6 +250,7 @@ bool readiness_engine::send_lasting(stream_core& s, std::string_view bytes, int&
     const ssize_t n = ::send(s.fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (n >= 0) {
         bytes.remove_prefix(static_cast<std::size_t>(n));
+        s.note_taken(static_cast<std::size_t>(n));
         if (bytes.empty()) return true;
     } else if (errno != EAGAIN && errno != EINTR) {
         number = errno;

@@ -5,6 +5,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 #include "socket_parts.hpp"
@@ -31,6 +32,18 @@ result<unique_fd> new_socket(int family, bool blocks) {
 
 }  // namespace
 
+bool detail::set_keep_alive(int fd, const tcp_keep_alive& how) noexcept {
+    if (how.idle == std::chrono::seconds::zero()) return true;
+    // The kernel refuses what is too large, also where it is cut to 32 bits.
+    const auto seconds = [](std::chrono::seconds s) {
+        return static_cast<int>(std::min<std::chrono::seconds::rep>(s.count(), 1 << 30));
+    };
+    return set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1) &&
+           set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, seconds(how.idle)) &&
+           set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, seconds(how.interval)) &&
+           set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, how.probes);
+}
+
 void unique_fd::reset() noexcept {
     if (fd_ >= 0) ::close(std::exchange(fd_, -1));
 }
@@ -40,8 +53,9 @@ result<unique_fd> listen_tcp(const address& at, const listen_options& options) {
     if (!fd) return fd;
     const std::string where = "cannot listen on " + at.to_string();
     const int s = fd->get();
-    set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit it
-    if (!set_option(s, SOL_SOCKET, SO_REUSEADDR, 1) ||
+    set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);  // accepted sockets inherit it, and keep_alive
+    if (!detail::set_keep_alive(s, options.keep_alive) ||
+        !set_option(s, SOL_SOCKET, SO_REUSEADDR, 1) ||
         (options.reuse_port && !set_option(s, SOL_SOCKET, SO_REUSEPORT, 1)) ||
         (options.v6_only && !set_option(s, IPPROTO_IPV6, IPV6_V6ONLY, 1)) ||
         ::bind(s, at.raw(), at.size()) != 0 || ::listen(s, options.backlog) != 0) {
@@ -55,6 +69,7 @@ result<unique_fd> detail::open_tcp(const address& to, const connect_options& opt
     if (!fd) return fd;
     const int s = fd->get();
     if (options.no_delay) set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);
+    if (!set_keep_alive(s, options.keep_alive)) return system_failure(errno, "TCP keep-alive");
     if (options.source) {
         if (options.source->port() == 0) set_option(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
         if (::bind(s, options.source->raw(), options.source->size()) != 0) {

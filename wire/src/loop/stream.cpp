@@ -13,6 +13,8 @@
 //     FIN of the peer              open          ended_; on_end(); stays open for writing
 //     FIN of the peer              with filter   failure, unless the filter has ended before
 //     any error                    any           -> closed, then on_failure()
+//     receiving fails, or an end   open, bytes   broken_, failed_errno_; when they have been given
+//     of both during a pause       held back     -> closed, then on_failure()
 //     flush() finds an error       open          failed_errno_; on_failure() from the loop, when
 //                                                all that came before it has been read
 //     both directions finished     open          -> closed, then on_failure(errc::none)
@@ -88,7 +90,7 @@ void stream_core::close(bool reset) noexcept {
     loop()->pool().reclaim(out_);
     engine().close(*this, reset);
     failed_errno_ = 0;
-    waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = blocking_ = false;
+    waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = blocking_ = broken_ = false;
 }
 
 bool stream_core::note_arrivals() noexcept {
@@ -97,7 +99,7 @@ bool stream_core::note_arrivals() noexcept {
 }
 
 bool stream_core::run_alone(clock::duration longest) noexcept {
-    if (state_ < state::securing || (state_ == state::open && !reading_) || ended_ ||
+    if (state_ < state::securing || (state_ == state::open && !reading_) || ended_ || broken_ ||
         waiting_to_write_ || queued())
         return false;
     const loop_core& l = loop()->core();
@@ -139,8 +141,15 @@ void stream_core::both_finished() noexcept {
     on_failure(error(errc::none, "both directions have finished"));
 }
 
-void stream_core::receive_failed(int number) noexcept {
-    fail(number, state_ == state::open ? "receive" : "handshake");
+void stream_core::receive_failed(int number, bool engine_holds) noexcept {
+    const bool sends = waiting_to_write_ || sending_ || !out_.empty();
+    if (state_ != state::open || sends || (!engine_holds && !holds_back())) {
+        fail(number, state_ == state::open ? "receive" : "handshake");
+        return;
+    }
+    failed_errno_ = number;
+    broken_ = true;
+    update_interest();
 }
 
 void stream_core::fail(int number, std::string_view what) noexcept {
@@ -166,6 +175,8 @@ void stream_core::hook_callback(iteration_hook& hook) noexcept {
             s.take_raw({});
             return;
         }
+        // Until the user reads again, or has something to send.
+        if (s.broken_ && s.filter_->more_ && s.out_.empty()) return;
     }
     int number = s.failed_errno_;
     if (s.waiting_to_write_ && number == 0) return;
@@ -176,12 +187,16 @@ void stream_core::hook_callback(iteration_hook& hook) noexcept {
         s.loop()->at_iteration_end(s);
         if (s.engine().read_rest(s)) return;
     }
-    s.fail(number, "send");
+    s.fail(number, s.broken_ ? "receive" : "send");
 }
 
 bool stream_core::flush() noexcept {
     if (state_ == state::connecting || state_ == state::securing) return true;
-    if (state_ == state::closed || failed_errno_ != 0) return false;
+    if (state_ == state::closed) return false;
+    if (failed_errno_ != 0) {
+        if (!out_.empty()) flush_later();  // which fails, though receive_failed() let it wait
+        return false;
+    }
     if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
     int number = 0;
     if (engine().send(*this, number)) return true;
@@ -191,8 +206,8 @@ bool stream_core::flush() noexcept {
 }
 
 bool stream_core::send_lasting(std::string_view bytes) noexcept {
-    if (state_ != state::open || failed_errno_ != 0) return false;
-    if (filter_ != nullptr || sending_ || !out_.empty()) {
+    if (state_ != state::open) return false;
+    if (filter_ != nullptr || sending_ || !out_.empty() || failed_errno_ != 0) {
         out().append(bytes);
         return flush();
     }

@@ -130,6 +130,7 @@ bool stream_core::encode_some() noexcept {
             return false;
         }
         out_.consume(n);
+        taken_ += n;
     }
     if (out_.empty() && shutdown_wanted_ && !f.finished_) {
         f.finished_ = true;

@@ -101,6 +101,8 @@ private:
     std::string ready_;
 };
 
+constexpr std::size_t scratch_bytes = 1 << 20;  // more than there is
+
 // A stream that notes what happens to it.
 struct probe : stream {
     std::string log;
@@ -108,8 +110,12 @@ struct probe : stream {
     errc failure = errc::none;
     unique_function<void()> on_opened;
     unique_function<void()> on_bytes;
+    std::size_t most = scratch_bytes;  // received at a time
     int sends = 0;
 
+    std::span<char> receive_space(std::span<char> scratch) override {
+        return scratch.first(std::min(most, scratch.size()));
+    }
     void on_connected() override { log += "connected "; }
     void on_open() override {
         log += "open ";
@@ -339,6 +345,66 @@ TEST_F(filtered_streams, what_a_pause_held_back_comes_before_the_end) {
             server.log.clear();
             server.received.clear();
         }
+    }
+}
+// The same where the peer resets the connection: in the pause, before it, or between its end and
+// the next iteration.
+TEST_F(filtered_streams, what_a_pause_held_back_comes_before_a_reset) {
+    for (const bool during : {true, false}) {
+        for (const bool pieces : {true, false}) {
+            connect_to_raw_server();
+            client.on_opened = [&] { client.pause_reading(); };
+            server.write("yo!" + veiled("held") + veiled(std::string(250, 'x')));
+            run_until([&] { return client.is_open(); });
+            if (during) {
+                server.close(true);
+                some_iterations();
+            }
+            EXPECT_EQ(client.received, "");
+            EXPECT_EQ(client.log, "connected open ");
+            if (pieces) {
+                client.most = 100;
+                client.on_bytes = [&] { client.pause_reading(); };
+            }
+            client.resume_reading();
+            if (!during) server.close(true);
+            for (int i = 0; i < 20 && !client.is_closed(); ++i) {
+                some_iterations();
+                if (!client.reading()) client.resume_reading();
+            }
+            EXPECT_TRUE(client.is_closed());
+            EXPECT_EQ(client.received, "held" + std::string(250, 'x'));
+            EXPECT_EQ(client.failure, errc::reset);
+            client.on_opened = nullptr;
+            client.on_bytes = nullptr;
+            client.most = scratch_bytes;
+            client.log.clear();
+            client.received.clear();
+            server.log.clear();
+            server.received.clear();
+        }
+    }
+}
+TEST_F(filtered_streams, a_reset_is_told_at_once_where_something_is_to_be_sent) {
+    for (const bool before : {true, false}) {
+        connect_to_raw_server();
+        client.on_opened = [&] { client.pause_reading(); };
+        server.write("yo!" + veiled("held"));
+        run_until([&] { return client.is_open(); });
+        if (before) client.out().append("unsent");
+        server.close(true);
+        some_iterations();
+        EXPECT_EQ(client.is_closed(), before);
+        if (!before) {
+            client.out().append("unsent");
+            EXPECT_FALSE(client.flush());
+            some_iterations();
+        }
+        EXPECT_TRUE(client.is_closed());
+        EXPECT_EQ(client.failure, errc::reset);
+        client.on_opened = nullptr;
+        client.failure = errc::none;
+        server.received.clear();
     }
 }
 TEST_F(filtered_streams, idle_ones_hold_no_buffer) {

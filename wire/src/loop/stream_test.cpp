@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "wire/loop/listener.hpp"
@@ -196,6 +197,42 @@ TEST_F(streams, reset_is_seen_while_reading_is_paused) {
     client.close(true);
     run_until([&] { return server.is_closed(); });
     EXPECT_NE(server.log.find("failed: "), std::string::npos);
+}
+// io_uring receives into several buffers, all before the pause that the first of them causes.
+TEST_F(streams, what_was_taken_before_a_pause_comes_before_a_reset) {
+    connect();
+    server.on_bytes = [&] { server.pause_reading(); };
+    client.write(std::string(10'000, 'x'));
+    run_until([&] { return !server.received.empty(); });
+    for (int i = 0; i < 5; ++i) loop->run_once(1ms);
+    const bool all = server.received.size() == 10'000;
+    client.close(true);
+    for (int i = 0; i < 5; ++i) loop->run_once(1ms);
+    EXPECT_EQ(server.is_closed(), all);
+    while (!server.is_closed()) {
+        if (!server.reading()) server.resume_reading();
+        loop->run_once(1ms);
+    }
+    EXPECT_EQ(server.received, std::string(10'000, 'x'));
+    EXPECT_NE(server.log.find("reset"), std::string::npos) << server.log;
+}
+// With both directions at their end, what came before the peer's is not lost.
+TEST_F(streams, an_end_of_both_during_a_pause_waits_for_its_end) {
+    connect();
+    server.pause_reading();
+    client.write("last");
+    client.shutdown_write();
+    server.shutdown_write();
+    run_until([&] {
+        return client.log == "open end failed: both directions have finished " ||
+               client.log == "open end ";
+    });
+    for (int i = 0; i < 5; ++i) loop->run_once(1ms);
+    EXPECT_EQ(server.log, "");
+    server.resume_reading();
+    run_until([&] { return server.log.starts_with("end "); });
+    EXPECT_EQ(server.received, "last");
+    EXPECT_EQ(server.log.find("reset"), std::string::npos) << server.log;
 }
 TEST_F(streams, writing_to_a_peer_that_is_gone_fails_from_the_loop) {
     connect();

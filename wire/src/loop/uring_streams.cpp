@@ -33,6 +33,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "socket_parts.hpp"
 #include "uring_engine.hpp"
@@ -261,6 +262,7 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     stream_core& s = *t.owner;
     const bool more = !s.out_.empty() || !s.raw_out().empty() || s.shutdown_wanted_;
     if (!may_call && (!whole || t.tell || s.waiting_to_write_ || more)) return false;
+    if (result > 0) s.note_taken(static_cast<std::size_t>(result));
     if (!whole) {
         if (result < 0 && result != -EAGAIN && result != -EINTR && result != -ECANCELED) {
             drop_record(number);
@@ -278,11 +280,12 @@ bool uring_engine::on_sent(std::uint32_t number, int result, bool may_call) {
     t.link = 0;
     s.sending_ = false;
     const bool tell = t.tell || s.waiting_to_write_;
-    s.waiting_to_write_ = t.tell = false;
+    t.tell = false;
     if (more && !begin_send(s)) {
         s.fail(0, "send");
         return true;
     }
+    s.waiting_to_write_ = false;  // until here: before_send() may ask whether bytes have waited
     if (!tell || s.state_ != stream_core::state::open) return !may_call;
     if (s.sending_) {
         t.tell = true;
@@ -385,7 +388,7 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
                    c.result == -EAGAIN) {
             served = false;
         } else {
-            s.receive_failed(-c.result);
+            s.receive_failed(-c.result, has_withheld(index));
         }
         if (is_current(index, generation) && !t.receiving && s.wants_to_read() && c.result != 0) {
             receive(index);
@@ -442,6 +445,9 @@ bool uring_engine::serve_withheld() {
         stream_core& s = *slots_[index].owner;
         if (s.filter_ == nullptr || s.holds_back()) deliver(index, generation, w.bytes.bytes());
         served = true;
+        // It broke meanwhile.
+        if (is_current(index, generation) && s.broken_ && !has_withheld(index))
+            loop_.at_iteration_end(s);
         // What a filter held back may have had its own end in it.
         if (!w.end || !is_current(index, generation) || s.ended_) continue;
         if (s.reading_) {
@@ -455,15 +461,18 @@ bool uring_engine::serve_withheld() {
 
 bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation,
                              const uring::completion& c) {
-    if (!is_current(index, generation)) return false;
+    if (!is_current(index, generation) || c.result == -ECANCELED) return false;
     if ((c.flags & IORING_CQE_F_MORE) == 0) slots_[index].hangup = false;
     stream_core& s = *slots_[index].owner;
     if (c.result > 0 && (c.result & (POLLERR | POLLHUP)) == 0) return false;
-    if (s.reading_ && !s.ended_) return false;  // the receive reports it
-    if (c.result > 0 && (c.result & POLLERR) == 0 && s.ended_) {
+    if ((s.reading_ && !s.ended_) || s.broken_) return false;  // the receive reports it, or did
+    if (c.result < 0 || (c.result & POLLERR) != 0) {
+        s.receive_failed(ECONNRESET, has_withheld(index));
+    } else if (s.ended_) {
         s.both_finished();
-    } else {
-        s.fail(ECONNRESET, "connection");
+    } else if (std::exchange(slots_[index].hangup, false)) {
+        // The peer's end is given when the user reads again, and then this is asked again.
+        cancel(tag(kind::hangup, index, generation));
     }
     return true;
 }

@@ -9,6 +9,7 @@
 #include "served.hpp"
 #include "wire/loop/blocking_pool.hpp"
 #include "wire/server/router.hpp"
+#include "ws_peer.hpp"
 
 namespace wire::http::access_log_test {
 
@@ -67,7 +68,6 @@ TEST(access_log, one_line_for_each_request) {
         });
     });
     r.post("/a", [](response res) { res.status(204).send(); });
-    r.websocket("/ws", [](ws::session&, const request&) {});
     r.get("/stream", [](response res) {
         auto out = res.start_body();
         out.write("abc");
@@ -91,13 +91,56 @@ TEST(access_log, one_line_for_each_request) {
     EXPECT_EQ(l.next(), "\"GET /stream HTTP/1.1\" 200 13 \"-\" \"-\" in 33");
     p.send("GET /a HTTP/1.0\r\n\r\n");
     EXPECT_EQ(l.next(), "\"GET /a HTTP/1.0\" 200 5 \"-\" \"-\" in 19");
-    testing::raw_peer q(l.server->port());
-    q.send(
-        "GET /ws HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: "
-        "Upgrade\r\nSec-WebSocket-Version: 13\r\n"
-        "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
-    EXPECT_EQ(l.next().substr(0, 26), "\"GET /ws HTTP/1.1\" 101 - \"");
-    EXPECT_EQ(l.size(), 7U);
+    EXPECT_EQ(l.size(), 6U);
+}
+// With the bytes of both directions, in order or not.
+TEST(access_log, a_websocket_when_it_has_ended) {
+    for (const bool in_order : {true, false}) {
+        router r;
+        r.websocket("/ws", [](ws::session& s, const request&) {
+            s.on_message([](ws::session& from, ws::message m) { from.send(m); });
+            s.send("hello");
+        });
+        logged l(std::move(r));
+        const auto start = std::chrono::steady_clock::now();
+        {
+            testing::ws_peer p(l.server->port(), "/ws");
+            EXPECT_EQ(p.next(), "1 hello");
+            p.send(testing::frame(ws::opcode::text, std::string(1000, 'x')));
+            EXPECT_EQ(p.next().size(), 1002U);
+            std::this_thread::sleep_for(10ms);
+            EXPECT_EQ(l.size(), 0U);
+            if (in_order) {
+                p.send(testing::frame(ws::opcode::close, ""));
+                EXPECT_EQ(p.next(), "8 ");
+            } else {
+                p.reset();
+            }
+        }
+        // 2 + 5 bytes, and 4 + 1000; the peer's have a mask of 4 bytes.
+        const std::size_t out = 7 + 1004 + (in_order ? 2 : 0);
+        const std::size_t in = 1008 + (in_order ? 6 : 0);
+        constexpr std::size_t head = 142;
+        EXPECT_EQ(l.next(), "\"GET /ws HTTP/1.1\" 101 " + std::to_string(out) + " \"-\" \"-\" in " +
+                                std::to_string(head + in));
+        EXPECT_GE(l.last_duration(), 10ms);
+        EXPECT_LE(l.last_duration(), std::chrono::steady_clock::now() - start);
+        l.server->stop();
+        EXPECT_EQ(l.size(), 1U);
+    }
+}
+TEST(access_log, a_websocket_that_the_server_ends) {
+    router r;
+    r.websocket("/ws", [](ws::session& s, const request&) { s.send("hello"); });
+    logged l(std::move(r), [] {
+        server_options o;
+        o.drain_timeout = 20ms;
+        return o;
+    }());
+    testing::ws_peer p(l.server->port(), "/ws");
+    l.server->stop();
+    EXPECT_EQ(l.next(), "\"GET /ws HTTP/1.1\" 101 11 \"-\" \"-\" in 142");
+    EXPECT_EQ(l.size(), 1U);
 }
 TEST(access_log, early_hints_are_no_part_of_the_body) {
     logged l([](response res) {

@@ -15,7 +15,8 @@
 //              has read all (RFC 9112, 9.6)   the request was refused
 //   websocket  the session's end              101 is written                      the session's own
 //
-// In each of them, bytes that the peer does not take end the connection after write_timeout.
+// In each of them, bytes that the peer does not take end the connection after write_timeout, or,
+// where it goes on taking some, when it is slower than min_send_rate.
 //
 //   request    on_data() -> consume() -> take_head(), pieces of the body, end -> dispatch()
 //              -> the handler
@@ -37,6 +38,7 @@
 #include <charconv>
 #include <cstring>
 
+#include "base/bought_time.hpp"
 #include "proto/char_tables.hpp"
 #include "wire/proto/ws_handshake.hpp"
 #include "worker.hpp"
@@ -183,7 +185,9 @@ std::size_t connection::consume(std::span<char> bytes) {
         }
         if (congested()) break;
         if (phase_ == phase::websocket) {
-            at += session_->receive(bytes.subspan(at));
+            const std::size_t used = session_->receive(bytes.subspan(at));
+            if (current_ != nullptr) current_->bytes_in += used;
+            at += used;
             break;
         }
         request_head& head = current_ != nullptr ? current_->req.head_ : worker_->spare().req.head_;
@@ -236,6 +240,10 @@ std::size_t connection::consume(std::span<char> bytes) {
 
 void connection::take_head(std::string_view raw) {
     fresh_ = false;
+    if (!is_full()) {  // else the peer is still taking earlier responses
+        waited_ = {};
+        taken_before_ = taken();
+    }
     current_ = worker_->take_spare();
     current_->from = this;
     current_->req.keep(raw);
@@ -355,9 +363,10 @@ void connection::write_response(exchange& e, bool keep_alive, framing how, std::
 
 void connection::respond(exchange& e) {
     if (e.open && start_websocket(e)) {
-        observe(&e, e, 101);
-        current_ = nullptr;
-        worker_->recycle(&e);
+        if (worker_->observer() == nullptr) {  // who is told at the end of the connection
+            current_ = nullptr;
+            worker_->recycle(&e);
+        }
         go_on();
         return;
     }
@@ -522,10 +531,15 @@ ws::own_origin origin_asked_for(const received_request& r) noexcept {
                                                            worker_->deflates(), worker_->limits());
         extension = {"Sec-WebSocket-Extensions", compressed->answer};
     }
+    const std::size_t before = out().size();
+    // What is under way to the kernel is neither in out() nor taken.
+    e.upgraded_at = taken() + (filter() != nullptr ? before : unsent()) - e.bytes_out;
     // Cannot fail: the key is Base64; the subprotocol and the extension's parameters are tokens.
     [[maybe_unused]] const errc written =
         ws::write_upgrade_response(out(), check.key, protocol, {&extension, compressed ? 1U : 0U},
                                    without_handshake_fields(e.fields));
+    e.status = 101;
+    e.head_bytes_out += out().size() - before;
     flush_later();
     enter(phase::websocket);
     session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
@@ -536,11 +550,14 @@ ws::own_origin origin_asked_for(const received_request& r) noexcept {
         counts->sessions_opened.add();
         session_->count(counts->messages);
     }
+    // Not kept with the request, which may be kept as long as the session.
+    auto open = std::exchange(e.open, nullptr);
+    e.accepting = {};
     try {
-        e.open(*session_, e.req);
+        open(*session_, e.req);
     } catch (...) {
         // The 101 has been written: there is no response left for on_exception.
-        e.open = nullptr;
+        open = nullptr;
         worker_->exceptions().caught(std::current_exception(), 0);
         session_->close(ws::close_code::internal_error);
     }
@@ -558,7 +575,7 @@ void connection::session_finished() {
 }
 
 void connection::on_drained() {
-    last_write_ = worker_->loop().now();
+    note_waiting();
     if (phase_ == phase::lingering || phase_ == phase::idle) since_ = last_write_;
     if (phase_ == phase::websocket) {
         // First what came while it was full: its user may fill it again, each time.
@@ -582,7 +599,20 @@ void connection::enter(phase p) noexcept {
     since_ = worker_->loop().now();
 }
 
-void connection::before_send() { last_write_ = worker_->loop().now(); }
+// Bytes are handed to the kernel, or have gone.
+void connection::before_send() {
+    if (is_full()) {
+        note_waiting();
+    } else {
+        last_write_ = worker_->loop().now();
+    }
+}
+
+void connection::note_waiting() noexcept {
+    const time_point now = worker_->loop().now();
+    waited_ += now - last_write_;
+    last_write_ = now;
+}
 
 time_point connection::phase_due() const noexcept {
     const wire::limits& l = worker_->limits();
@@ -607,8 +637,16 @@ time_point connection::phase_due() const noexcept {
 
 // A WebSocket's peer that has said its last word has this time once, however slowly it takes.
 time_point connection::write_due() const noexcept {
+    const wire::limits& l = worker_->limits();
     const bool once = phase_ == phase::lingering && session_ != nullptr;
-    return (once ? std::min(since_, last_write_) : last_write_) + worker_->limits().write_timeout;
+    const time_point due = (once ? std::min(since_, last_write_) : last_write_) + l.write_timeout;
+    if (l.min_send_rate == 0) return due;
+    const time_point now = worker_->loop().now();
+    const time_point slow = (is_full() ? last_write_ : now) - waited_ + l.send_rate_grace +
+                            wire::detail::bought_time(taken() - taken_before_, l.min_send_rate);
+    // What is not known to wait may go at once: that is seen by then.
+    constexpr std::chrono::milliseconds soon{10};
+    return std::min(due, is_full() ? slow : std::max(slow, now + soon));
 }
 
 // Whether the time for it runs: a response that has begun has been given its head.

@@ -123,6 +123,7 @@ private:
     void enter(phase p) noexcept;
     time_point phase_due() const noexcept;
     time_point write_due() const noexcept;
+    void note_waiting() noexcept;
     void on_timer();
 
     worker* worker_;
@@ -135,6 +136,10 @@ private:
     timer timer_ = timer::calling<&connection::on_timer>(this);
     time_point since_;  // when this phase began, or last made progress
     time_point last_write_;
+    // For limits::min_send_rate: how long bytes have waited for room in the socket, up to
+    // last_write_, and taken() when that began to be counted.
+    clock::duration waited_{};
+    std::uint64_t taken_before_ = 0;
     compact_address peer_;
     // Body goes with handling when the handler reads it as it comes.
     phase phase_ = phase::idle;

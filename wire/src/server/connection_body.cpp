@@ -2,6 +2,7 @@
 // connection.cpp those of the connection.
 #include <algorithm>
 
+#include "base/bought_time.hpp"
 #include "connection.hpp"
 #include "wire/proto/http_writer.hpp"
 #include "worker.hpp"
@@ -59,12 +60,8 @@ time_point connection::body_due() const noexcept {
     const wire::limits& l = worker_->limits();
     const time_point next = since_ + l.body_timeout;
     if (l.min_body_rate == 0 || current_->held_back_since) return next;
-    // Bytes or milliseconds: beyond is no hurry, and no overflow.
-    constexpr std::uint64_t most = 1ULL << 40;
-    const std::uint64_t bought =
-        std::min(std::min(current_->body_bytes, most) * 1000 / l.min_body_rate, most);
-    return std::min(next,
-                    current_->body_from + l.body_rate_grace + std::chrono::milliseconds(bought));
+    return std::min(next, current_->body_from + l.body_rate_grace +
+                              wire::detail::bought_time(current_->body_bytes, l.min_body_rate));
 }
 
 // Whether a response has begun that is not in out() whole.
@@ -109,6 +106,9 @@ void connection::body_flow_changed() {
 // when the handler itself ended the body, they are told nothing.
 void connection::abandon(errc why, bool observed) {
     if (current_ == nullptr) return;
+    if (session_ != nullptr)
+        current_->bytes_out = std::max(taken(), current_->upgraded_at + current_->head_bytes_out) -
+                              current_->upgraded_at;
     // What a handler has set so far is not sent, and perhaps being set.
     if (!observed) observe(current_, *current_, current_->held ? 0 : current_->status);
     exchange& e = *std::exchange(current_, nullptr);

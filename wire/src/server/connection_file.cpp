@@ -104,6 +104,8 @@ void connection::pump_file() {
             n = send_from(fd(), body->file.get(), part.offset,
                           static_cast<std::size_t>(
                               std::min<std::uint64_t>({part.length, left, most_at_once})));
+            // The stream has not seen them.
+            if (n > 0) taken_before_ -= static_cast<std::uint64_t>(n);
             // Not with this file system.
             if (n < 0 && (errno == EINVAL || errno == ENOSYS)) body->copied = true;
             if (n < 0 && (errno == EPIPE || errno == ECONNRESET)) {

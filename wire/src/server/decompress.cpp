@@ -48,18 +48,25 @@ void edit(response& res) {
     const std::string coding = coding_of(e.req.headers());
     if (coding.empty()) return;
     e.is_decoded = true;
+    if (e.in != nullptr && e.in->wanted) {
+        refuse(res, 500, "decompress_requests() after the body was read\n");
+        return;
+    }
+    const bool in_pieces = e.in != nullptr && !e.in->over;
     limits bounds = e.handle->limits;
-    if (e.in != nullptr) bounds.max_body_bytes = e.in->max_bytes;
+    if (in_pieces) bounds.max_body_bytes = e.in->max_bytes;
     auto by = body_decoder::of(coding, bounds, request_window_bits);
     if (!by) {
         std::string known;
         append_decoded_codings(known);
         res.header("Accept-Encoding", known.empty() ? "identity" : known);
         refuse(res, 415, "unsupported content coding\n");
-    } else if (e.in != nullptr) {
+    } else if (in_pieces) {
         e.in->decode_by(*std::move(by));
-    } else if (const errc failed = decode(*by, e.req.body_, e.req.body_); failed != errc::none) {
-        refuse(res, status_for(failed), std::string(to_string(failed)) + "\n");
+    } else {
+        std::string& body = e.in != nullptr ? e.in->whole : e.req.body_;
+        if (const errc failed = decode(*by, body, body); failed != errc::none)
+            refuse(res, status_for(failed), std::string(to_string(failed)) + "\n");
     }
 }
 

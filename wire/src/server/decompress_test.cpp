@@ -161,6 +161,57 @@ TEST_F(decompressed_requests, that_become_too_large_are_413) {
         EXPECT_NE(bomb.find("413 "), std::string::npos) << bomb.substr(0, 50);
     }
 }
+// Whether the body had come when it was taken, or comes in pieces.
+TEST_F(decompressed_requests, may_have_been_taken_before) {
+    const std::string text = testing::patterned(100'000);
+    for (const bool in_pieces : {false, true}) {
+        const auto read = [](response res) {
+            body_reader in = res.take_body();
+            auto got = std::make_shared<std::string>();
+            in.read([got](std::string_view piece) { *got += piece; },
+                    [got, res = std::move(res)](errc why) mutable {
+                        if (why == errc::none) res.send(*got);
+                    });
+        };
+        router r;
+        r.before([](response& res) { res.take_body(); });
+        r.before(decompress_requests());
+        if (in_pieces) {
+            r.stream(method::post, "/",
+                     [read](response res, body_reader) { read(std::move(res)); });
+        } else {
+            r.post("/", read);
+        }
+        served s(std::move(r));
+        raw_peer p(s.port());
+        p.send(post("/", packed(text), coded("gzip")));
+        EXPECT_EQ(p.response(), "200 " + text) << in_pieces;
+        p.send(post("/", packed(text).substr(0, 100), coded("gzip")));
+        EXPECT_NE(p.response().find("400 "), std::string::npos) << in_pieces;
+    }
+}
+TEST_F(decompressed_requests, must_not_have_been_read_before) {
+    for (const bool in_pieces : {false, true}) {
+        router r;
+        r.before([](response& res) { res.take_body().read([](std::string_view) {}, [](errc) {}); });
+        r.before(decompress_requests());
+        if (in_pieces) {
+            r.stream(method::post, "/", [](response res, body_reader) { res.send("as sent"); });
+        } else {
+            r.post("/", [](response res) { res.send("as sent"); });
+        }
+        served s(std::move(r));
+        raw_peer p(s.port());
+        p.send(post("/", packed("text"), coded("gzip")));
+        const std::string said = p.response();
+        EXPECT_NE(said.find("500 decompress_requests() after the body was read\n"),
+                  std::string::npos)
+            << said;
+        raw_peer q(s.port());
+        q.send(post("/", "text"));
+        EXPECT_NE(q.response().find("200 as sent"), std::string::npos);
+    }
+}
 TEST(decompress, a_refusal_has_its_own_type) {
     router r;
     r.before([](response& res) { res.content_type("application/json"); });

@@ -108,6 +108,7 @@ struct exchange {
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;  // of bytes_out
+    std::uint64_t upgraded_at = 0;     // taken() of the connection before the response
 
     // Of a request's body, for limits::min_body_rate.
     std::uint64_t body_bytes = 0;

@@ -2,10 +2,12 @@
 #include "wire/server/server.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <thread>
 #include <vector>
 
 #include "loop/cap_time_limits.hpp"
+#include "loop/socket_parts.hpp"
 #include "wire/loop/inherited_sockets.hpp"
 #include "wire/proto/http_types.hpp"
 #include "worker.hpp"
@@ -112,6 +114,7 @@ result<server> server::listen(std::uint16_t port, handler h, server_options opti
     if (!at) return at.error();
     listen_options how;
     how.backlog = s.options.backlog;
+    how.keep_alive = s.options.keep_alive;
     how.reuse_port = s.options.loops > 1;
     for (const auto& w : s.workers) {
         auto listening = listen_tcp(*at, how);
@@ -141,6 +144,9 @@ result<server> server::listen(std::vector<unique_fd> sockets, handler h, server_
     for (unique_fd& listening : sockets) {
         const auto bound = local_address(listening.get());
         if (bound && s.port == 0) s.port = bound->port();
+        if (bound && bound->family() != AF_UNIX &&
+            !wire::detail::set_keep_alive(listening.get(), s.options.keep_alive))
+            return system_failure(errno, "TCP keep-alive");
         s.doors.add(std::move(listening));
     }
     if (auto r = share(s); !r) return r.error();

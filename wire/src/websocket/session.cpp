@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/bought_time.hpp"
+
 namespace wire::ws {
 
 using detail::core_of;
@@ -278,7 +280,6 @@ std::size_t session_core::take(std::span<char> bytes) {
             refuse_message(close_code_for(s.error), to_string(s.error));
             return bytes.size();
         }
-        if (connection->is_closed()) return bytes.size();
         // A peer that sends without reading what it is sent has to wait.
         if (connection->unsent() > bounds->max_unsent_bytes &&
             (!connection->flush() || connection->unsent() > bounds->max_unsent_bytes)) {
@@ -330,11 +331,8 @@ time_point session_core::message_due() const noexcept {
     if (side == role::client || bounds->min_message_rate == 0 || !follows_message() ||
         more->unfinished.held_back_since)
         return time_point::max();
-    // Bytes or milliseconds: beyond is no hurry, and no overflow.
-    constexpr std::uint64_t most = 1ULL << 40;
-    const std::uint64_t bought =
-        std::min(std::min(reader.received_bytes(), most) * 1000 / bounds->min_message_rate, most);
-    return more->unfinished.began + bounds->message_rate_grace + std::chrono::milliseconds(bought);
+    return more->unfinished.began + bounds->message_rate_grace +
+           wire::detail::bought_time(reader.received_bytes(), bounds->min_message_rate);
 }
 
 // When the peer last took of what waits for room in the socket; long ago where nothing does. A peer

@@ -118,6 +118,15 @@ struct limits {
     // Between two successful writes while bytes are waiting. nginx's send_timeout: 60 s.
     std::chrono::milliseconds write_timeout{60'000};
 
+    // Bytes a second that a server's peer must take on the average, of a response, of several that
+    // it has not taken between them, or of a WebSocket's messages, once bytes have waited for room
+    // in its socket for send_rate_grace; 0: any number. Only the time in which bytes wait counts,
+    // so that a response which has nothing to say costs its peer nothing. A slower peer is reset:
+    // at the latest write_timeout after that. What the kernel takes without waiting counts as
+    // taken. Kestrel's MinResponseDataRate and IIS' minBytesPerSecond: 240.
+    std::uint32_t min_send_rate = 240;
+    std::chrono::milliseconds send_rate_grace{20'000};
+
     // From a whole request to its handler's send() (or start_body()); then the answer is 503 and
     // the connection ends. Off (0) by default: only the application knows how long its own work may
     // take.

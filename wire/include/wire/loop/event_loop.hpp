@@ -107,7 +107,8 @@ public:
     // errc::system_error for a descriptor that is not open, is watched already or cannot be waited
     // for (a plain file).
     result<void> watch(io_source& source, int fd, ready interest);
-    // Changes what a watched source is called for; ready::none leaves only `failed`.
+    // Changes what a watched source is called for; ready::none leaves only `failed`,
+    // which may then be told once only.
     void rewatch(io_source& source, ready interest) noexcept;
     // No callback comes from here on, not even for an event that was already taken. Nothing happens
     // when this loop does not watch the source.

@@ -3,6 +3,7 @@
 // Any thread may call these functions. None of them waits for the network.
 #pragma once
 
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -43,6 +44,19 @@ private:
     int fd_ = -1;
 };
 
+// Probes of the kernel's by which it finds out that the other end of a TCP connection has vanished
+// without a word (SO_KEEPALIVE), though nothing is to be sent: the connection then breaks with
+// errc::timed_out after idle + probes * interval. While bytes are under way the kernel's
+// retransmissions find it out instead, after a quarter of an hour (net.ipv4.tcp_retries2).
+struct tcp_keep_alive {
+    // Silence before the first probe, 32767 s at most; 0: no probes.
+    std::chrono::seconds idle{0};
+    // Between two probes that are not answered, 1 to 32767 s.
+    std::chrono::seconds interval{15};
+    // How many in a row, 1 to 127.
+    int probes = 4;
+};
+
 // How to listen.
 struct listen_options {
     // Connections that wait to be accepted; the kernel cuts it at net.core.somaxconn.
@@ -52,11 +66,14 @@ struct listen_options {
     bool reuse_port = false;
     // IPV6_V6ONLY: a socket on "::" takes no IPv4.
     bool v6_only = false;
+    // For what it accepts; off.
+    tcp_keep_alive keep_alive = {};
 };
 
 // A non-blocking listening socket: SO_REUSEADDR, and TCP_NODELAY for what it accepts. With port 0
 // the system chooses one, and local_address() says which. errc::address_in_use when somebody else
-// listens there; errc::system_error otherwise, such as for a port below 1024 without the right.
+// listens there; errc::system_error otherwise, such as for a port below 1024 without the right, or
+// a keep_alive that cannot be.
 WIRE_EXPORT result<unique_fd> listen_tcp(const address& at, const listen_options& options = {});
 
 // How to connect.
@@ -67,12 +84,16 @@ struct connect_options {
     std::optional<address> source;
     // TCP_NODELAY: small writes leave at once.
     bool no_delay = true;
+    // Off: it costs four system calls for each connection, and what a client of wire waits for has
+    // time limits. Of use where those are long or off, such as for a response that is a stream of
+    // events.
+    tcp_keep_alive keep_alive = {};
 };
 
 // A non-blocking socket on which a connection was begun (or made): it is writable when that is
 // decided, and take_socket_error() says how. Fails when the process may open no more descriptors,
-// when options.source cannot be bound, and when the kernel knows at once that there is no way
-// (errc::unreachable, errc::address_in_use, on loopback errc::refused).
+// when options.source cannot be bound or options.keep_alive cannot be, and when the kernel knows at
+// once that there is no way (errc::unreachable, errc::address_in_use, on loopback errc::refused).
 WIRE_EXPORT result<unique_fd> connect_tcp(const address& to, const connect_options& options = {});
 
 // SO_ERROR as an error, or errc::none. Reading it clears it in the kernel.

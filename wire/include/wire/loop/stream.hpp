@@ -18,6 +18,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -114,6 +115,9 @@ public:
     // on_drained(). With a filter, what it has to say by itself counts only once the socket is
     // full: it leaves with the next bytes.
     std::size_t unsent() const noexcept { return stream_core::unsent(); }
+    // Bytes that have left out(): the kernel has taken them, with a filter the filter has, 64 KiB
+    // at a time. Counted over all connections of this object.
+    std::uint64_t taken() const noexcept { return stream_core::taken(); }
     // Whether bytes wait for room in the socket: on_drained() follows.
     bool is_full() const noexcept { return waiting_to_write_; }
     // Sends FIN (after the filter's closing notice) once what is unsent has gone. Receiving goes
@@ -122,8 +126,11 @@ public:
 
     // ---- receiving ----
 
-    // Backpressure toward the peer: no on_data() and no on_end() until resume_reading(). The end of
-    // the connection is still noticed, as on_failure().
+    // Backpressure toward the peer: no on_data() and no on_end() until resume_reading(). When the
+    // connection breaks meanwhile, on_failure() comes at once, and what the kernel has received and
+    // not handed over is lost. But what the stream itself has taken (with a filter, and with
+    // io_uring, there may be some) is given first, after resume_reading(); unless there is
+    // something to send, which fails.
     void pause_reading() noexcept { stream_core::pause_reading(); }
     // on_data() comes again from the loop, never from inside this call.
     void resume_reading() noexcept { stream_core::resume_reading(); }

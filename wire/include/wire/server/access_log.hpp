@@ -18,17 +18,19 @@
 
 namespace wire::http {
 
-// A request whose response has been handed over for sending, or which has been given up. Valid
-// during the call.
+// A request whose response has been handed over for sending, or which has been given up; one that
+// has become a WebSocket or a tunnel when that has ended. Valid during the call.
 struct access_record {
     // Null when no whole head had come. Its body may be in use by others: do not ask for it.
     const http::request* request = nullptr;
     // 101 for a WebSocket; 0 when the connection ended before there was a response.
     int status = 0;
-    // Bytes of the head, and of the body as far as it came, without chunk framing.
+    // Bytes of the head, and of the body as far as it came, without chunk framing; of a WebSocket
+    // all frames.
     std::uint64_t bytes_in = 0;
-    // Bytes of the response as given to the connection, before TLS, and those of them that are its
-    // head, with those of early_hints() before it. The peer need not have received them.
+    // Bytes of the response as given to the connection, of a WebSocket as far as the kernel took
+    // them, before TLS, and those of them that are its head, with those of early_hints() before it.
+    // The peer need not have received them.
     std::uint64_t bytes_out = 0;
     std::uint64_t head_bytes_out = 0;
     // Since the request's head was complete.

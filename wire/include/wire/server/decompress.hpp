@@ -15,8 +15,9 @@
 // - 400 for a body that is damaged or cut off, or of zstd with a window of more than 2 MiB;
 // - 413 for one that exceeds the limits.
 //
-// Whole bodies are decoded on the thread that calls the middleware. Add it before middleware that
-// takes or reads the body.
+// Whole bodies are decoded on the thread that calls the middleware. Other middleware may take the
+// body before it, but not begin to read it: what was read could not be decoded any more, and the
+// request is answered with 500.
 #pragma once
 
 #include "wire/base/export.hpp"

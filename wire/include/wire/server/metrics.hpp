@@ -48,7 +48,7 @@ public:
     // - wire_requests_total{method,status}: by class of status, "2xx"; "none" for requests whose
     //   connection ended before an answer
     // - wire_request_duration_seconds: a histogram of the time from a request's head to the end of
-    //   its response
+    //   its response, or of the WebSocket or tunnel that it began
     // - wire_received_bytes_total, wire_sent_bytes_total: of requests and responses, before TLS
     // - wire_timeouts_total{phase}: time limits that have passed
     // - wire_limits_total{limit}: requests refused for exceeding a limit

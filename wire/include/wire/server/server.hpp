@@ -66,6 +66,11 @@ struct server_options {
     unsigned loops = 1;
     // Connections that the kernel queues for each loop until it accepts them (listen(2)).
     int backlog = 4096;
+    // TCP's own probes, which find peers that vanished without a word while a response has nothing
+    // to send, in two minutes; time limits find them everywhere else. They cost connections that
+    // say nothing a packet a minute each way, and accepting nothing. Go's net/http begins after
+    // 15 s. With 0 as `idle` the sockets stay as they are.
+    tcp_keep_alive keep_alive{.idle = std::chrono::seconds(60)};
     // Bounds on what peers may send, hold and delay.
     wire::limits limits;
     // The engine of the loops, epoll or io_uring, and its settings.
@@ -92,8 +97,8 @@ struct server_options {
     // tunnel: see tunnel.hpp. Else, and where they have a body, they are refused with 501.
     bool tunnels = false;
     // Called on the loop's thread, with several loops from several threads at once, when a request
-    // has been dealt with; an upgraded one when its WebSocket begins, one with a tunnel when that
-    // has ended. It must not block, nor throw.
+    // has been dealt with; an upgraded one when the connection of its WebSocket has ended, one with
+    // a tunnel when that has. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
     // Called when a connection ends in its TLS handshake, on the loop's thread, with several loops
     // from several threads at once. Anybody who can connect can cause the call, up to

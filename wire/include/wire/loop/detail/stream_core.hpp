@@ -46,6 +46,7 @@ public:
     }
     bool flush() noexcept;
     bool send_lasting(std::string_view bytes) noexcept;
+    std::uint64_t taken() const noexcept { return taken_; }
     std::size_t unsent() const noexcept {
         return out_.size() +
                (filter_ != nullptr && waiting_to_write_ ? filter_->to_peer_.size() : 0) +
@@ -78,7 +79,10 @@ public:
     void peer_finished() noexcept;
     // Nothing happens any more: FIN was sent and received.
     void both_finished() noexcept;
-    void receive_failed(int number) noexcept;
+    // The connection broke, with this errno: receiving failed, or nothing was received. Bytes that
+    // were taken from the kernel and are held back, by a filter or by the engine, are given first,
+    // unless there is something to send: that fails at once.
+    void receive_failed(int number, bool engine_holds = false) noexcept;
     // `number`: an errno; 0 for the filter's own failure. `what` failed.
     void fail(int number, std::string_view what) noexcept;
     // Bytes came, for the filter.
@@ -87,11 +91,15 @@ public:
     // ---- what engines ask ----
 
     bool wants_to_read() const noexcept {
-        return (reading_ || state_ == state::securing) && !ended_;
+        return (reading_ || state_ == state::securing) && !ended_ && !broken_;
     }
     // Whether a filter keeps bytes that came before or during a pause. Once the user reads again
     // they are given at the end of the loop iteration, and the peer's FIN stands behind them.
     bool holds_back() const noexcept { return filter_ != nullptr && filter_->more_; }
+    // The kernel has taken bytes of raw_out().
+    void note_taken(std::size_t n) noexcept {
+        if (filter_ == nullptr) taken_ += n;
+    }
     // What travels: out(), or what the filter makes of it.
     buffer& raw_out() noexcept { return filter_ != nullptr ? filter_->to_peer_ : out_; }
     // Fills raw_out() from out(). False when the filter failed.
@@ -101,13 +109,15 @@ public:
 
     buffer out_;
     std::unique_ptr<stream_filter> filter_;
-    int failed_errno_ = 0;  // found by flush(), reported at the end of the iteration
+    std::uint64_t taken_ = 0;  // bytes of out_, by the kernel or the filter
+    int failed_errno_ = 0;     // found by flush() or receiving, reported at the end of an iteration
     state state_ = state::closed;
     bool reading_ = true;            // the user's wish
     bool waiting_to_write_ = false;  // the socket is full (engine)
     bool ended_ = false;             // the peer's FIN was seen, or the filter's end
     bool shutdown_wanted_ = false;   // FIN follows what is unsent (cleared by the engine)
     bool sending_ = false;           // io_uring: the kernel has bytes to send (engine)
+    bool broken_ = false;            // receiving failed, and bytes are held back
     bool notes_arrivals_ = false;
     bool blocking_ = false;  // the socket blocks where it is not told otherwise (engine)
 
