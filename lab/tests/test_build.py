@@ -59,6 +59,20 @@ def test_steps_run_in_the_build_folder_with_placeholders_filled(project: Project
         resolve_command(one, folder, "client")
 
 
+@pytest.mark.parametrize("before", [[], ["env"], ["env", "NODE_ENV=production", "A=1"]])
+def test_the_toolchain_that_built_it_runs_it(
+    before: list[str], project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "wirebench.build.builder.find_command",
+        lambda name: "/home/me/bin/node" if name == "node" else f"/usr/bin/{name}",
+    )
+    command = [*before, "node", "server.js", "--env=X"]
+    project.add("sh/mine", steps("true").replace(RUN, f"[run]\nserver = {command}\n"))
+    found = resolve_command(project.contestant("sh/mine"), project.root / "b", "server")
+    assert found == [*before, "/home/me/bin/node", "server.js", "--env=X"]
+
+
 def test_what_was_built_is_not_built_again_until_something_it_is_made_from_changes(
     project: Project,
 ) -> None:

@@ -414,8 +414,12 @@ def _facts() -> Facts:
 
 
 def test_conformance_counts_the_study_s_workloads_only() -> None:
-    def record(workload: str, *passed: bool) -> VerifyRecord:
-        checks = tuple({"id": f"c{index}", "passed": one} for index, one in enumerate(passed))
+    def record(workload: str, *passed: bool | None) -> VerifyRecord:
+        """None: not checked."""
+        checks = tuple(
+            {"id": f"c{index}", "passed": bool(one), "checked": one is not None}
+            for index, one in enumerate(passed)
+        )
         return VerifyRecord(
             contestant="go/x",
             workload=workload,
@@ -425,7 +429,9 @@ def test_conformance_counts_the_study_s_workloads_only() -> None:
             checks=checks,
         )
 
-    found = conformance([record("rest", True, False), record("ws.echo", True)], frozenset({"rest"}))
+    found = conformance(
+        [record("rest", True, False, None), record("ws.echo", True)], frozenset({"rest"})
+    )
     assert (found["go/x"].text, found["go/x"].advice) == ("1/2", ("c1",))
 
 

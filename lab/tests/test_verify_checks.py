@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from wirebench.verify.checks import Check, Mismatch, run_checks
+from wirebench.verify.checks import Check, Mismatch, Unchecked, run_checks
 from wirebench.verify.http import PeerError, SilenceError
 from wirebench.verify.types import CheckResult, verdict
 
@@ -92,6 +92,20 @@ def test_one_that_never_answers_is_asked_three_times_in_all() -> None:
 def test_one_that_is_gone_is_asked_no_more() -> None:
     assert run(check("a", PeerError("closed")), check("b", "yes"), alive=False) == [("a", False)]
     assert run(check("a", "yes"), check("b", "yes"), alive=False) == [("a", True), ("b", True)]
+
+
+def test_what_this_host_does_not_show_is_neither_passed_nor_advice() -> None:
+    results = run_checks(
+        [check("a", Unchecked("no permission"), required=False), check("b", "yes")],
+        alive=lambda: True,
+    )
+    assert [(one.passed, one.checked, one.received) for one in results] == [
+        (False, False, "not checked: no permission"),
+        (True, True, "yes"),
+    ]
+    found = verdict("x", "server", "rest", tuple(results), elapsed_ns=1)
+    assert found.passed
+    assert found.advice == ()
 
 
 def test_a_verdict_names_all_that_failed_and_shows_the_first() -> None:

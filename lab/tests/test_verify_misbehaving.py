@@ -142,6 +142,29 @@ def test_processes_that_a_manifest_promises_are_counted(
 
 
 @pytest.mark.parametrize(
+    ("fault", "workload", "traits", "advice"),
+    [
+        ("none", "http.hello", Traits(tls=True), []),
+        ("none", "ws.count", Traits(tls=True), []),
+        ("announces_close", "http.hello", Traits(closes=True), []),
+        ("holds_back", "http.hello", Traits(), ["parity.nodelay"]),
+        ("holds_back", "http.hello", Traits(closes=True), ["parity.nodelay"]),
+        ("holds_back", "ws.count", Traits(), ["parity.nodelay"]),
+        ("holds_back", "ws.broadcast", Traits(), ["parity.nodelay"]),
+        ("holds_back_over_tls", "http.hello", Traits(tls=True), ["tls.parity.nodelay"]),
+    ],
+)
+def test_a_server_without_tcp_nodelay_is_advised_of_it(
+    fault: str, workload: Workload, traits: Traits, advice: list[str], supervisor: Supervisor
+) -> None:
+    verdict = verify_server(
+        f"fake/{fault}", workload, program("server.py", fault), supervisor, traits=traits
+    )
+    assert "parity.nodelay" in {check.id for check in verdict.checks if check.checked}
+    assert [one.id for one in verdict.advice if "nodelay" in one.id] == advice
+
+
+@pytest.mark.parametrize(
     ("fault", "workload", "check"),
     [
         ("wrong_body_with_threads", "http.hello", "threads.http.concurrent"),
@@ -174,6 +197,7 @@ def test_one_that_does_all_right_is_asked_the_same_over_tls(
     assert len(asked) > 10
     assert {name.removeprefix("tls.") for name in names if name.startswith("tls.")} == {
         *asked,
+        "parity.nodelay",
         "lifecycle.sigterm",
     }
 

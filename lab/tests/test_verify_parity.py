@@ -1,7 +1,10 @@
-"""What must be alike for all servers: the listen queue, and the limit of a request head."""
+"""What must be alike for all servers: replies that leave at once, the listen queue, and the limit
+of a request head.
+"""
 
 from __future__ import annotations
 
+import os
 import socket
 import threading
 from collections.abc import Iterator
@@ -9,17 +12,115 @@ from contextlib import contextmanager
 
 import pytest
 
+from wirebench.process import nodelay, procfs
+from wirebench.process.nodelay import UnreadableError, has_nodelay
 from wirebench.process.ports import HOST
 from wirebench.verify import parity_checks
-from wirebench.verify.checks import Mismatch
+from wirebench.verify.checks import Mismatch, Unchecked
 from wirebench.verify.http import Peer
-from wirebench.verify.parity_checks import crowd_check, slow_head_check
+from wirebench.verify.parity_checks import crowd_check, nodelay_check, slow_head_check
 
 
 @contextmanager
 def listening(backlog: int) -> Iterator[socket.socket]:
     with socket.create_server((HOST, 0), backlog=backlog) as listener:
         yield listener
+
+
+def own() -> list[int]:
+    return [os.getpid()]
+
+
+@contextmanager
+def accepted(host: str = HOST, *, nodelay: bool) -> Iterator[tuple[int, int]]:
+    """The port of a listener, and that of the client of its only connection."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with (
+        socket.create_server((host, 0), family=family, dualstack_ipv6=":" in host) as listener,
+        socket.create_connection((HOST, listener.getsockname()[1])) as client,
+    ):
+        # The option of the client's own end, which this process has too, is the other one.
+        client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, not nodelay)
+        server, _ = listener.accept()
+        with server:
+            server.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
+            yield listener.getsockname()[1], client.getsockname()[1]
+
+
+@pytest.mark.parametrize("host", [HOST, "::"])
+@pytest.mark.parametrize("on", [True, False])
+def test_the_option_of_a_server_s_socket_is_read(host: str, on: bool) -> None:
+    with accepted(host, nodelay=on) as (port, client_port):
+        before = procfs.open_files(own())
+        assert has_nodelay(own, port=port, client_port=client_port) is on
+        assert procfs.open_files(own()) == before, "the duplicate is closed"
+
+
+def test_a_socket_of_another_process_is_not_the_server_s() -> None:
+    with (
+        accepted(nodelay=True) as (port, client_port),
+        pytest.raises(UnreadableError, match="no process of the server"),
+    ):
+        has_nodelay(list, port=port, client_port=client_port, within_s=0.05)
+
+
+def test_a_connection_that_is_not_accepted_has_no_option() -> None:
+    with (
+        listening(5) as listener,
+        socket.create_connection(listener.getsockname()) as client,
+        pytest.raises(UnreadableError, match="no process of the server"),
+    ):
+        has_nodelay(
+            own,
+            port=listener.getsockname()[1],
+            client_port=client.getsockname()[1],
+            within_s=0.05,
+        )
+
+
+def test_a_host_without_the_system_call_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodelay, "_PIDFD_GETFD", 1_000_000)
+    with (
+        accepted(nodelay=True) as (port, client_port),
+        pytest.raises(UnreadableError, match="pidfd_getfd: Function not implemented"),
+    ):
+        has_nodelay(own, port=port, client_port=client_port)
+
+
+def test_what_cannot_be_read_is_not_checked() -> None:
+    with listening(5) as listener:
+        thread = threading.Thread(target=answer_twice, args=(listener,))
+        thread.start()
+        check = nodelay_check(Peer(port=listener.getsockname()[1]), "http.hello", list)
+        with pytest.raises(Unchecked, match="no process of the server"):
+            check.run()
+        thread.join()
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_an_option_that_is_set_after_the_first_reply_counts(on: bool) -> None:
+    with listening(5) as listener:
+        thread = threading.Thread(target=answer_twice, args=(listener, on))
+        thread.start()
+        check = nodelay_check(Peer(port=listener.getsockname()[1]), "http.hello", own)
+        if on:
+            assert check.run() == "TCP_NODELAY on"
+        else:
+            with pytest.raises(Mismatch) as found:
+                check.run()
+            assert found.value.received == "TCP_NODELAY off"
+        thread.join()
+
+
+def answer_twice(listener: socket.socket, nodelay: bool = False) -> None:
+    """As nginx, which sets the option when it keeps a connection."""
+    connection, _ = listener.accept()
+    with connection:
+        for _ in range(2):
+            connection.recv(1000)
+            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+            connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, nodelay)
+        connection.recv(1000)
 
 
 def test_a_queue_for_all_holds_a_crowd_that_nobody_accepts() -> None:
@@ -57,6 +158,7 @@ def test_a_head_without_an_end_may_be_refused_or_dropped(answer: bytes) -> None:
     assert said.startswith("ended after")
 
 
-def test_both_are_advice() -> None:
+def test_all_are_advice() -> None:
+    assert not nodelay_check(Peer(port=1), "ws.echo", list).required
     assert not crowd_check(Peer(port=1)).required
     assert not slow_head_check(Peer(port=1)).required

@@ -136,8 +136,9 @@ net::awaitable<void> serve_websocket(beast::tcp_stream stream, const settings& s
 
 // A connection ends by an exception, be it only that the client closed it.
 net::awaitable<void> serve(tcp::socket socket, const settings& settings) {
-    beast::tcp_stream stream(std::move(socket));
     try {
+        socket.set_option(tcp::no_delay(true));
+        beast::tcp_stream stream(std::move(socket));
         if (settings.workload.starts_with("ws."))
             co_await serve_websocket(std::move(stream), settings);
         else co_await serve_http(std::move(stream), settings);

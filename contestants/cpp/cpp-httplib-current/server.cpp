@@ -1,4 +1,5 @@
-// `rest` with a current cpp-httplib, after its README. The same program as cpp/cpp-httplib.
+// `rest` with a current cpp-httplib, after its README. The same program as
+// cpp/cpp-httplib-nodelay.
 #include <httplib.h>
 #include <chrono>
 #include <cstdio>
@@ -31,6 +32,7 @@ int main() {
 
     httplib::Server server;
     server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
+    server.set_tcp_nodelay(true);
     // The default closes after five requests.
     server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
 

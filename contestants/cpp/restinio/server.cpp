@@ -85,6 +85,9 @@ int main() {
             restinio::on_thread_pool<traits>(std::stoul(variable("WIREBENCH_THREADS", "1")))
                 .address(variable("WIREBENCH_HOST", "127.0.0.1"))
                 .port(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080"))))
+                .socket_options_setter([](auto& options) {
+                    options.set_option(restinio::asio_ns::ip::tcp::no_delay(true));
+                })
                 .request_handler(make_router(variable("WIREBENCH_WORKLOAD", "rest"), delay)));
         return 0;
     } catch (const std::exception& failure) {

@@ -59,8 +59,7 @@ function serve(int $threads): void
     $messages = getenv('WIREBENCH_WORKLOAD') === 'ws.echo' ? new EchoMessages() : new CountMessages();
     $websocket = new WsServer($messages);
     $loop = Loop::get();
-    $websocket->enableKeepAlive($loop);
-    $options = ['tcp' => ['backlog' => 4096, 'so_reuseport' => $threads > 1]];
+    $options = ['tcp' => ['backlog' => 4096, 'so_reuseport' => $threads > 1, 'tcp_nodelay' => true]];
     $address = getenv('WIREBENCH_HOST') . ':' . getenv('WIREBENCH_PORT');
     $socket = new SocketServer($address, $options, $loop);
     (new IoServer(new HttpServer($websocket), $socket, $loop))->run();

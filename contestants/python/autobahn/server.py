@@ -32,7 +32,6 @@ class Count(WebSocketServerProtocol):
 async def run() -> None:
     factory = WebSocketServerFactory(f"ws://{HOST}:{PORT}")
     factory.protocol = Echo if os.environ.get("WIREBENCH_WORKLOAD") == "ws.echo" else Count
-    factory.setProtocolOptions(autoPingInterval=20, autoPingTimeout=20)
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, HOST, PORT, backlog=4096, reuse_port=THREADS > 1)
     await server.serve_forever()

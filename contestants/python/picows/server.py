@@ -9,11 +9,20 @@ import time
 from multiprocessing import Process
 
 import uvloop
-from picows import WSFrame, WSListener, WSMsgType, WSTransport, WSUpgradeRequest, ws_create_server
+from picows import (
+    WSCloseCode,
+    WSFrame,
+    WSListener,
+    WSMsgType,
+    WSTransport,
+    WSUpgradeRequest,
+    ws_create_server,
+)
 
 WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD")
 # Under ws.broadcast one process has all connections.
 THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THREADS") or 1)
+MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
 class Messages(WSListener):
@@ -33,7 +42,12 @@ class Messages(WSListener):
                 if frame.fin:
                     self.on_message(transport, frame.get_payload_as_memoryview())
                     return
-            self.parts += frame.get_payload_as_memoryview()
+            payload = frame.get_payload_as_memoryview()
+            if len(self.parts) + len(payload) > MAX_MESSAGE_BYTES:
+                transport.send_close(WSCloseCode.MESSAGE_TOO_BIG)
+                transport.disconnect()
+                return
+            self.parts += payload
             if frame.fin:
                 self.on_message(transport, self.parts)
                 self.parts = bytearray()

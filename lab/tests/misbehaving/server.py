@@ -55,6 +55,8 @@ class Server:
             self.accepted += 1
             count = self.accepted.to_bytes(8, sys.byteorder)
             Path(os.environ["WIREBENCH_ACCEPTED"]).write_bytes(count)
+        if self.fault == "holds_back":
+            writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         try:
             await self.talk(reader, writer)
         except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):

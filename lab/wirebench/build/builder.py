@@ -146,10 +146,19 @@ def resolve_command(contestant: Contestant, build_folder: Path, role: Role) -> l
     argv = fill(command, contestant, build_folder, contestant.folder.parents[2], jobs=1)
     # A server starts with the user's PATH: where the build preferred another toolchain to what is
     # there, the server runs with that one too.
-    preferred = find_command(argv[0]) if os.sep not in argv[0] else None
-    if preferred is not None and preferred != shutil.which(argv[0]):
-        argv[0] = preferred
+    at = _program_at(argv)
+    preferred = find_command(argv[at]) if os.sep not in argv[at] else None
+    if preferred is not None and preferred != shutil.which(argv[at]):
+        argv[at] = preferred
     return argv
+
+
+def _program_at(argv: Sequence[str]) -> int:
+    """Where its program stands: behind variables that env(1) sets for it."""
+    at = 0
+    if argv[0] == "env":
+        at = next((i for i, word in enumerate(argv) if i and "=" not in word), 0)
+    return at
 
 
 def fill(

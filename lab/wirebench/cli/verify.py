@@ -271,9 +271,10 @@ class _Session:
             self.failed += 1
         style, word = ("green", "passed") if verdict.passed else ("bold red", "failed")
         right = sum(check.passed for check in verdict.checks)
+        made = sum(check.checked for check in verdict.checks)
         self.out.print(
             f"[{style}]{word}[/] {verdict.contestant} {_name(verdict.role, _workload(verdict))}: "
-            f"{right} of {len(verdict.checks)} checks in {verdict.elapsed_ns / 1e9:.1f} s",
+            f"{right} of {made} checks in {verdict.elapsed_ns / 1e9:.1f} s",
             soft_wrap=True,
         )
         for line in _details(verdict, everything=self._everything):
@@ -308,6 +309,9 @@ def _details(verdict: Verdict, *, everything: bool) -> Iterator[str]:
 def _explain(check: CheckResult) -> Iterator[str]:
     if check.passed:
         yield f"    ok      {check.id}"
+        return
+    if not check.checked:
+        yield f"    unknown {check.id}: {check.received}"
         return
     yield f"    {'FAILED ' if check.required else 'advice '} {check.id}"
     yield f"      sent     {check.sent}"

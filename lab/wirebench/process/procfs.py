@@ -214,6 +214,20 @@ def listener_inodes(port: int, *, pid: int | None = None) -> set[int]:
     }
 
 
+def connection_inodes(port: int, client_port: int) -> set[int]:
+    """The inodes of the sockets at the local TCP port that are connected to the other one, in our
+    own network namespace. Empty before the connection is accepted.
+    """
+    connection = re.compile(
+        rb":%04X [0-9A-F]+:%04X [0-9A-F]{2}(?: +\S+){5} +([1-9]\d*)" % (port, client_port)
+    )
+    return {
+        int(inode)
+        for table in ("tcp", "tcp6")
+        for inode in connection.findall(_read(_net(None) / table) or b"")
+    }
+
+
 def listening_at(pids: Iterable[int]) -> tuple[str, ...]:
     """Where these processes listen for TCP, such as ``127.0.0.1:80`` or ``[::1]:80``, in our own
     network namespace.
@@ -350,13 +364,18 @@ def resident_bytes(pids: Iterable[int]) -> int:
 
 
 def owns_socket(pids: Iterable[int], inodes: set[int]) -> bool:
+    return find_socket(pids, inodes) is not None
+
+
+def find_socket(pids: Iterable[int], inodes: set[int]) -> tuple[int, int] | None:
+    """One of these processes, and its descriptor, that has one of these sockets."""
     wanted = {f"socket:[{inode}]" for inode in inodes}
     for pid in pids:
         for descriptor in _entries(PROC / str(pid) / "fd"):
             with suppress(OSError):
                 if str(descriptor.readlink()) in wanted:
-                    return True
-    return False
+                    return pid, int(descriptor.name)
+    return None
 
 
 # --- the host -------------------------------------------------------------------------------------

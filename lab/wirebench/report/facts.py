@@ -109,12 +109,11 @@ def conformance(
         before = found.get(
             record.contestant, Conformance(passed=0, total=0, advice=(), failed=False)
         )
-        missed = tuple(
-            str(check.get("id", "?")) for check in record.checks if check.get("passed") is False
-        )
+        made = [check for check in record.checks if check.get("checked", True)]
+        missed = tuple(str(check.get("id", "?")) for check in made if check.get("passed") is False)
         found[record.contestant] = Conformance(
-            passed=before.passed + len(record.checks) - len(missed),
-            total=before.total + len(record.checks),
+            passed=before.passed + len(made) - len(missed),
+            total=before.total + len(made),
             advice=(*before.advice, *missed),
             failed=before.failed or record.status == "failed",
         )

@@ -20,13 +20,17 @@ class Mismatch(Exception):  # noqa: N818  # a finding about a contestant, not an
         self.received = received
 
 
+class Unchecked(Exception):  # noqa: N818  # as above
+    """Why this host does not show it. Only a recommendation may end so."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Check:
     id: str
     sent: str
     expected: str
     run: Callable[[], str]
-    """Returns what was received, in words. Raises ``Mismatch`` or ``PeerError``."""
+    """Returns what was received, in words. Raises ``Mismatch``, ``Unchecked`` or ``PeerError``."""
     required: bool = True
 
 
@@ -73,17 +77,20 @@ def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[Ch
 
 
 def _attempt(check: Check) -> _Outcome:
-    passed, answered, silent, expected = False, True, False, check.expected
+    passed, checked, answered, silent, expected = False, True, True, False, check.expected
     try:
         received, passed = check.run(), True
     except Mismatch as mismatch:
         received, expected = mismatch.received, mismatch.expected
+    except Unchecked as reason:
+        received, checked = f"not checked: {reason}", False
     except PeerError as error:
         received, answered, silent = str(error), False, isinstance(error, SilenceError)
     result = CheckResult(
         id=check.id,
         passed=passed,
         required=check.required,
+        checked=checked,
         sent=check.sent,
         expected=expected,
         received=received,

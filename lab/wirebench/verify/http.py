@@ -97,6 +97,10 @@ class Connection:
         if peer.tls is not None:
             self._socket = _secured(self._socket, peer.host, peer.tls)
 
+    @property
+    def local_port(self) -> int:
+        return int(self._socket.getsockname()[1])
+
     def close(self) -> None:
         self._socket.close()
 

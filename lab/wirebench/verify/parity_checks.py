@@ -1,5 +1,5 @@
-"""What must be alike for all servers and shows from outside: a listen queue that holds a crowd, and
-a limit for a request head that never ends.
+"""What must be alike for all servers and shows from outside: small replies that leave at once, a
+listen queue that holds a crowd, and a limit for a request head that never ends.
 """
 
 from __future__ import annotations
@@ -7,11 +7,15 @@ from __future__ import annotations
 import selectors
 import socket
 import time
+from collections.abc import Callable, Iterable, Mapping
 
+from wirebench.catalog.model import Workload
 from wirebench.process import interrupt
+from wirebench.process.nodelay import UnreadableError, has_nodelay
 from wirebench.process.ports import HOST
-from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Peer, connect
+from wirebench.verify.checks import Check, Mismatch, Unchecked
+from wirebench.verify.http import Connection, Peer, connect, request
+from wirebench.verify.websocket import shake_hands
 
 CROWD = 256
 """Connections asked for at once: fewer than any configured listen queue, more than the smallest
@@ -21,6 +25,64 @@ _CROWD_WITHIN_S = 0.9
 """A full queue drops the SYN, and a client asks again after 1 s (RFC 6298)."""
 HEAD_WITHIN_S = 75.0
 """The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
+
+_GETS: Mapping[Workload, str] = {
+    "http.hello": "/route_01",
+    "http.payload": "/payload/16",
+    "rest": "/test/status",
+}
+_MESSAGE = '{"c":1}'
+"""Every workload of WebSocket answers it."""
+
+
+def nodelay_check(
+    peer: Peer, workload: Workload, pids: Callable[[], Iterable[int]], *, closes: bool = False
+) -> Check:
+    """``pids``: the processes of the server. ``closes``: it ends each connection after its reply,
+    and is looked at before that.
+    """
+    path = _GETS.get(workload)
+    expected = "TCP_NODELAY on: a small reply waits for no acknowledgement of the one before it"
+
+    def run() -> str:
+        with connect(peer) as connection:
+            if path is None:
+                _converse(connection)
+            else:
+                _ask(connection, path, all_but_the_end=closes)
+            try:
+                on = has_nodelay(pids, port=peer.port, client_port=connection.local_port)
+            except UnreadableError as reason:
+                raise Unchecked(str(reason)) from reason
+        if not on:
+            raise Mismatch(expected=expected, received="TCP_NODELAY off")
+        return "TCP_NODELAY on"
+
+    return Check(
+        id="parity.nodelay",
+        sent=f"text {_MESSAGE}" if path is None else f"GET {path}",
+        expected=expected,
+        run=run,
+        # A library may have no means to set it.
+        required=False,
+    )
+
+
+def _ask(connection: Connection, path: str, *, all_but_the_end: bool) -> None:
+    """Two requests, since a server may set the option when it keeps a connection, as nginx does."""
+    data = request("GET", path, port=connection.peer.port)
+    if all_but_the_end:
+        connection.send(data[:-1])
+        return
+    for _ in range(2):
+        connection.send(data)
+        connection.read_response()
+
+
+def _converse(connection: Connection) -> None:
+    websocket = shake_hands(connection)
+    websocket.send_text(_MESSAGE)
+    websocket.read_message()
 
 
 def crowd_check(peer: Peer) -> Check:

@@ -30,7 +30,7 @@ from wirebench.verify.http_workloads import (
     posted_payload_checks,
     rest_checks,
 )
-from wirebench.verify.parity_checks import crowd_check, slow_head_check
+from wirebench.verify.parity_checks import crowd_check, nodelay_check, slow_head_check
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 from wirebench.verify.websocket_workloads import broadcast_checks, count_checks, echo_checks
 
@@ -132,6 +132,7 @@ def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool)
 
     def questions() -> Iterator[Check]:
         yield from _questions(starts.workload, peer, starts.traits)
+        yield _nodelay(starts, server, peer)
         yield crowd_check(peer)
         if timeouts:
             yield slow_head_check(peer)
@@ -158,11 +159,16 @@ def _tls_start(starts: _Starts, results: list[CheckResult]) -> Failure | None:
     except StartError as error:
         return replace(error.failure, message=f"over TLS: {error.failure.message}")
     peer = Peer(port=server.port, tls=ssl.create_default_context(cafile=str(files.ca_file)))
-    questions = (
+
+    def questions() -> Iterator[Check]:
+        yield from _questions(starts.workload, peer, starts.traits)
+        yield _nodelay(starts, server, peer)
+
+    over_tls = (
         replace(check, id=f"tls.{check.id}", sent=f"{check.sent}, over TLS")
-        for check in _questions(starts.workload, peer, starts.traits)
+        for check in questions()
     )
-    failure = _ask(server, questions, results)
+    failure = _ask(server, over_tls, results)
     if failure is None:
         results.append(_sigterm(server, "tls.lifecycle.sigterm", "SIGTERM, over TLS"))
     return failure
@@ -193,6 +199,10 @@ def _questions(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check
             yield from posted_payload_checks(peer)
     else:
         yield from _WEBSOCKET[workload](peer)
+
+
+def _nodelay(starts: _Starts, server: Server, peer: Peer) -> Check:
+    return nodelay_check(peer, starts.workload, server.process.pids, closes=starts.traits.closes)
 
 
 def _with_threads(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check]:

@@ -63,6 +63,8 @@ class CheckResult(Exchange):
     passed: bool
     required: bool
     """False for a recommendation, which is no reason to refuse a contestant."""
+    checked: bool = True
+    """False where this host does not show it; ``received`` says why. It then counts nowhere."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +90,11 @@ class Verdict:
     @property
     def advice(self) -> tuple[CheckResult, ...]:
         """Recommendations that the contestant does not follow."""
-        return tuple(check for check in self.checks if not check.required and not check.passed)
+        return tuple(
+            check
+            for check in self.checks
+            if check.checked and not check.required and not check.passed
+        )
 
     def record(self) -> Mapping[str, Any]:
         return {**asdict(self), "passed": self.passed}

@@ -122,6 +122,7 @@ async fn main() -> std::io::Result<()> {
     })
     .workers(threads)
     .backlog(4096)
+    .tcp_nodelay(true)
     .max_connections(100_000)
     .client_request_timeout(Duration::from_secs(60))
     .keep_alive(KeepAlive::Timeout(Duration::from_secs(75)))
