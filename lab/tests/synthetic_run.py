@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -113,13 +113,21 @@ class World:
     """Requests/s at which the generator is at its limit. It does not show in the figures."""
     scale: Mapping[str, float] | None = None
     """Cost of an entry times this, in every study."""
+    cells: Mapping[str, tuple[Cell, ...]] | None = None
+    """By study, in place of those of the preset."""
+    costs: Mapping[str, Mapping[str, float]] | None = None
+    """By study, in place of ``COSTS`` and ``WS_CLIENTS``."""
+    failing: Collection[str] = ()
+    """Contestants whose trial fails in the second block of every cell."""
 
 
 def studies() -> dict[str, Study]:
     return load_studies(ROOT / "studies")
 
 
-def costs_of(study: str, cell: Cell) -> Mapping[str, float]:
+def costs_of(world: World, study: str, cell: Cell) -> Mapping[str, float]:
+    if world.costs is not None:
+        return world.costs[study]
     if isinstance(cell.load, ClientLoad) and cell.load.scheme in ("ws", "wss"):
         return WS_CLIENTS
     return COSTS[study]
@@ -142,8 +150,9 @@ def make_plan(world: World) -> Plan:
                 left_out=dict.fromkeys(preset.without, f"the preset {preset.name} leaves it out"),
             )
         )
-        for index, cell in enumerate(preset.cells):
-            names = list(costs_of(study.name, cell))
+        cells_of_study = preset.cells if world.cells is None else world.cells[study.name]
+        for index, cell in enumerate(cells_of_study):
+            names = list(costs_of(world, study.name, cell))
             twin = names[1 + index % (len(names) - 2)]
             cells.append(
                 PlannedCell(
@@ -165,7 +174,7 @@ def make_plan(world: World) -> Plan:
         cells=tuple(cells),
         budget_ns=None,
         estimate_ns=300_000_000_000,
-        builds={name: "0" * 12 for study in COSTS.values() for name in study},
+        builds={name: "0" * 12 for study in (world.costs or COSTS).values() for name in study},
         order=(),
     )
     return replace(plan, order=tuple(trial.id for trial in plan.blocks(range(1, world.blocks + 1))))
@@ -225,22 +234,21 @@ def _trial(
             "retransmits": 0,
         },
     )
-    failure = _trouble(planned)
+    failure = _trouble(world, planned)
     if failure is not None:
         wrong = {"connect_refused": 7, failure.kind: 1}
         load = {"connect": {"failed": 7}, "errors": wrong}
         return replace(base, status="failed", failure=failure, load=load)
-    cost = costs_of(planned.study, cell.cell)[contestant] * (world.scale or {}).get(contestant, 1.0)
+    cost = costs_of(world, planned.study, cell.cell)[contestant]
+    cost *= (world.scale or {}).get(contestant, 1.0)
     cost *= luck * float(np.exp(random.normal(0, world.noise)))
     return _measured(world, base, cell.cell, cost, random)
 
 
-def _trouble(planned: PlannedTrial) -> FailureRecord | None:
-    if (
-        planned.entry.contestant == "java/broken"
-        and planned.cell == "c1000"
-        and planned.block in (2, 5)
-    ):
+def _trouble(world: World, planned: PlannedTrial) -> FailureRecord | None:
+    contestant = planned.entry.contestant
+    breaks = contestant == "java/broken" and planned.cell == "c1000" and planned.block in (2, 5)
+    if breaks or (contestant in world.failing and planned.block == 2):
         return FailureRecord(
             kind="wrong_reply",
             phase="load",
@@ -252,7 +260,7 @@ def _trouble(planned: PlannedTrial) -> FailureRecord | None:
             expected="hello from route_01",
             received=HOSTILE,
         )
-    if planned.entry.contestant == "python/flask" and planned.cell == "c1000":
+    if contestant == "python/flask" and planned.cell == "c1000":
         return FailureRecord(
             kind="closed_early",
             phase="load",

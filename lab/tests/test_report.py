@@ -108,7 +108,7 @@ def test_closed_cells_count_refused_connections_and_errors(view: PageView) -> No
 
 def test_each_row_of_a_table_has_a_field_below_each_heading(text: str) -> None:
     fields: list[int] = []
-    for table in re.findall("<table>(.*?)</table>", text, re.DOTALL):
+    for table in re.findall("<table[^>]*>(.*?)</table>", text, re.DOTALL):
         rows = [re.findall("<t[hd][^>]*>", row) for row in table.split("<tr")[1:]]
         widths = [
             sum(int(span[1]) if (span := re.search('colspan="(\\d+)"', one)) else 1 for one in row)

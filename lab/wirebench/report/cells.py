@@ -84,7 +84,6 @@ def cell_view(
         basis=_basis(cell, planned.cell, ideal),
         columns=tuple(columns),
         rows=tuple(rows),
-        remarked=any(row.remarks for row in rows),
         link_costs=cell.link_costs,
         charts=tuple(_cell_charts(cell, trials, style)),
         checks=tuple(

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import altair as alt
@@ -224,7 +224,7 @@ def padded(least: float, most: float, *, share: float = 0.05) -> tuple[float, fl
 def percentiles(curves: Mapping[str, Sequence[Point]], style: Style, title: str) -> AnyChart | None:
     """Latency by percentile; every further nine has the same width. None without histograms."""
     rows: Rows = [
-        {"entry": entry, "nines": round(point.nines, 4), "ns": point.value_ns}
+        {"entry": entry, "x": round(point.nines, 4), "y": point.value_ns}
         for entry, points in curves.items()
         for point in points
     ]
@@ -232,25 +232,29 @@ def percentiles(curves: Mapping[str, Sequence[Point]], style: Style, title: str)
         return None
     names = list(curves)
     chosen, opacity = _chosen()
-    last = max(1.0, *(row["nines"] for row in rows))
+    height = _height(230, names)
+    x_span = Span(least=round(MEDIAN, 4), most=max(1.0, *(row["x"] for row in rows)))
+    room, y_span = _with_names(x_span, names, style), _log_span([row["y"] for row in rows])
     x = alt.X(
-        "nines:Q",
-        scale=alt.Scale(domain=[round(MEDIAN, 4), last], nice=False),
+        "x:Q",
+        scale=alt.Scale(domain=[room.least, room.most], nice=False),
         axis=alt.Axis(
-            values=[round(MEDIAN, 4), *range(1, math.floor(last) + 1)],
+            values=[room.least, *range(1, math.floor(x_span.most) + 1)],
             labelExpr=NINES_LABELS,
             title=None,
             labelFlush=True,
         ),
     )
-    y = _time_axis("ns:Q", [row["ns"] for row in rows])
-    chart = (
+    y = _time_axis("y:Q", y_span)
+    lines = (
         _chart(rows)
         .mark_line(strokeWidth=1.8, interpolate="monotone")
         .encode(x=x, y=y, **style.line(names), opacity=opacity)
-        .add_params(chosen)
     )
-    return style.finish(chart, height=230, title=title)
+    ends = {entry: (points[-1].nines, points[-1].value_ns) for entry, points in curves.items()}
+    named = _names_at_ends(ends, style, (x_span.most, room, y_span), height, (x, y), opacity)
+    chart = alt.layer(lines, *named).add_params(chosen)
+    return style.finish(chart, height=height, title=title)
 
 
 # --- what is paid for what ------------------------------------------------------------------------
@@ -312,7 +316,7 @@ def trade_chart(trades: Sequence[Trade], style: Style, *, title: str, x_title: s
             labelOverlap=True,
         ),
     )
-    y = _time_axis("ns:Q", [row["ns"] for row in rows])
+    y = _time_axis("ns:Q", _log_span([row["ns"] for row in rows]))
     names = [row["entry"] for row in rows]
     colour = style.line(names)["color"]
     colours = [style.looks[name].colour for name in names]
@@ -346,7 +350,9 @@ def trade_chart(trades: Sequence[Trade], style: Style, *, title: str, x_title: s
 
 @dataclass(frozen=True, kw_only=True)
 class Curve:
-    """One figure of every entry at each step of a load."""
+    """One figure of every entry at each step of a load. Each line has its contestant's name where
+    it ends.
+    """
 
     rows: Rows
     """``entry``, ``x``, ``y``, ``text``; where ``knee`` is true, the point gets a ring."""
@@ -356,16 +362,14 @@ class Curve:
     x_title: str
     log_x: bool = False
     height: int = 220
-    named: bool = False
-    """Whether each line has its contestant's name where it ends. Not of a rate, nor with a
-    logarithmic x axis.
-    """
 
 
 MAX_POINTS = 25
 """A line of more steps has no point at each."""
 NAME_SIZE = 10
 """Of the names at the ends of lines, in pixels; a line of text takes two more."""
+_BESIDE = 0.04
+"""The share of a plot between the last step and the names."""
 NAME_PIXELS = 6.0
 """The width of a character at this size: no less than that of the letters of names."""
 PAGE_PLOT = 265
@@ -381,21 +385,10 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
         return None
     chosen, opacity = _chosen()
     steps = sorted({row["x"] for row in curve.rows})
-    height = max(curve.height, (NAME_SIZE + 2) * len(curve.names)) if curve.named else curve.height
-    scale = alt.Scale(type="log", nice=False) if curve.log_x else alt.Scale(zero=False, nice=False)
-    values = steps if len(steps) <= MAX_STEPS else None
-    x_axis = alt.Axis(
-        title=curve.x_title, format="~s", grid=False, labelFlush=True, labelOverlap=True
-    )
-    if curve.named:
-        scale = alt.Scale(
-            domain=[steps[0], _with_names(steps, curve.names, style)], nice=False, zero=False
-        )
-        values = values or round_steps(steps[0], steps[-1])
-        x_axis.titleAnchor = "start"
-    if values is not None:
-        x_axis.values = values
-    x, y = alt.X("x:Q", scale=scale, axis=x_axis), _curve_y(curve)
+    height = _height(curve.height, curve.names)
+    x_span, y_span = _x_span(steps, logarithmic=curve.log_x), _y_span(curve)
+    room = _with_names(x_span, curve.names, style)
+    x, y = _curve_x(curve, steps, room), _curve_y(curve, y_span)
     point = alt.OverlayMarkDef(size=45) if len(steps) <= MAX_POINTS else False
     lines = (
         _chart(curve.rows)
@@ -412,18 +405,25 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
             ],
         )
     )
-    knees = [row for row in curve.rows if row.get("knee")]
-    chart: AnyChart = lines
-    if curve.named:
-        chart = alt.layer(lines, *_names_at_ends(curve, style, height, x, y, opacity))
-    if knees:
-        rings = (
+    # Rows of an entry come in the order of x.
+    ends = {row["entry"]: (row["x"], row["y"]) for row in curve.rows}
+    layers = [
+        lines,
+        *_names_at_ends(ends, style, (steps[-1], room, y_span), height, (x, y), opacity),
+    ]
+    if knees := [row for row in curve.rows if row.get("knee")]:
+        layers.append(
             _chart(knees)
             .mark_point(shape="circle", filled=False, size=260, strokeWidth=2)
             .encode(x=x, y=y, color=style.line(curve.names)["color"], opacity=opacity)
         )
-        chart = alt.layer(lines, rings)
-    return style.finish(chart.add_params(chosen), height=height, title=curve.title)
+    chart = alt.layer(*layers).add_params(chosen)
+    return style.finish(chart, height=height, title=curve.title)
+
+
+def _height(least: int, names: Sequence[str]) -> int:
+    """With a line of text for each name."""
+    return max(least, (NAME_SIZE + 2) * len(names))
 
 
 def short_names(names: Sequence[str]) -> dict[str, str]:
@@ -439,59 +439,67 @@ def _text_share(text: str, style: Style, *, page: int) -> float:
     return min(0.6, (len(text) * NAME_PIXELS + 8) / width)
 
 
-def _with_names(steps: Sequence[float], names: Sequence[str], style: Style) -> float:
-    """The right end of an axis with room for the names."""
-    width = (steps[-1] - steps[0]) or max(1.0, steps[-1])
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """The part of an axis that is drawn."""
+
+    least: float
+    most: float
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value is, from 0 to 1."""
+        if self.logarithmic:
+            return math.log(value / self.least) / math.log(self.most / self.least)
+        return (value - self.least) / (self.most - self.least)
+
+    def at(self, share: float) -> float:
+        """The value there; beyond 1 it is farther on the same axis."""
+        if self.logarithmic:
+            return float(self.least * (self.most / self.least) ** share)
+        return float(self.least + share * (self.most - self.least))
+
+
+def _with_names(x: Span, names: Sequence[str], style: Style) -> Span:
+    """With room for the names at the right end."""
     longest = max(short_names(names).values(), key=len)
-    share = 0.04 + _text_share(longest, style, page=PAGE_PLOT)
-    return float(steps[-1] + width * share / (1 - share))
+    share = _BESIDE + _text_share(longest, style, page=PAGE_PLOT)
+    return replace(x, most=x.at(1 / (1 - share)))
 
 
 def _names_at_ends(
-    curve: Curve, style: Style, height: int, x: alt.X, y: alt.Y, opacity: Any
+    ends: Mapping[str, tuple[float, float]],
+    style: Style,
+    spans: tuple[float, Span, Span],
+    height: int,
+    axes: tuple[alt.X, alt.Y],
+    opacity: Any,
 ) -> tuple[alt.Chart, alt.Chart]:
-    """The names beside the last step, none over another, each with a thin line from where its line
-    ends.
+    """The names at the right, none over another, each with a thin line from where its line ends.
+    ``ends``: x and y by name. ``spans``: the last value of x, and the spans of x and y.
     """
-    ends = {row["entry"]: row for row in curve.rows}  # rows of an entry come in the order of x
-    steps = sorted({row["x"] for row in curve.rows})
-    end = _with_names(steps, curve.names, style)
-    beside = steps[-1] + 0.04 * (end - steps[0])
-    short = short_names(curve.names)
-    least, most = _y_domain(curve)
-    logarithmic = curve.kind in ("time", "bytes")
-    places = spread(
-        [_share(row["y"], least, most, logarithmic=logarithmic) for row in ends.values()],
-        gap=(NAME_SIZE + 2) / height,
-    )
-    names: Rows = []
+    last, x_span, y_span = spans
+    beside = x_span.at(x_span.share(last) + _BESIDE)
+    names = list(ends)
+    short = short_names(names)
+    gap = (NAME_SIZE + 2) / height
+    places = spread([y_span.share(y) for _, y in ends.values()], gap=gap)
+    texts: Rows = []
     lines: Rows = []
-    for (entry, row), place in zip(ends.items(), places, strict=True):
-        named = _value_at(place, least, most, logarithmic=logarithmic)
-        names.append({"entry": entry, "x": beside, "y": named, "name": short[entry]})
-        lines.append({"entry": entry, "x": row["x"], "y": row["y"], "x2": beside, "y2": named})
-    colour = style.line(curve.names)["color"]
+    for (entry, (x, y)), place in zip(ends.items(), places, strict=True):
+        at = y_span.at(place)
+        texts.append({"entry": entry, "x": beside, "y": at, "name": short[entry]})
+        lines.append({"entry": entry, "x": x, "y": y, "x2": beside, "y2": at})
+    colour = style.line(names)["color"]
+    x_axis, y_axis = axes
     return (
         _chart(lines)
         .mark_rule(strokeWidth=0.7)
-        .encode(x=x, y=y, x2="x2:Q", y2="y2:Q", color=colour, opacity=opacity),
-        _chart(names)
+        .encode(x=x_axis, y=y_axis, x2="x2:Q", y2="y2:Q", color=colour, opacity=opacity),
+        _chart(texts)
         .mark_text(align="left", baseline="middle", dx=2, fontSize=NAME_SIZE)
-        .encode(x=x, y=y, text="name:N", color=colour, opacity=opacity),
+        .encode(x=x_axis, y=y_axis, text="name:N", color=colour, opacity=opacity),
     )
-
-
-def _share(value: float, least: float, most: float, *, logarithmic: bool) -> float:
-    """Where a value is on its axis, from 0 to 1."""
-    if logarithmic:
-        return math.log(value / least) / math.log(most / least)
-    return (value - least) / (most - least)
-
-
-def _value_at(share: float, least: float, most: float, *, logarithmic: bool) -> float:
-    if logarithmic:
-        return float(least * (most / least) ** share)
-    return least + share * (most - least)
 
 
 def spread(places: Sequence[float], *, gap: float) -> list[float]:
@@ -521,11 +529,25 @@ def round_steps(least: float, most: float, *, wanted: int = 5) -> list[float]:
     return [least, most]
 
 
-def _y_domain(curve: Curve) -> tuple[float, float]:
-    if curve.kind == "share":
-        return 0.0, 1.0
+def _x_span(steps: Sequence[float], *, logarithmic: bool) -> Span:
+    least, most = steps[0], steps[-1]
+    if least == most:
+        most = 2 * least if logarithmic else least + max(1.0, least)
+    return Span(least=least, most=most, logarithmic=logarithmic)
+
+
+def _y_span(curve: Curve) -> Span:
     values = [row["y"] for row in curve.rows]
-    return padded(max(1.0, min(values)), max(values))
+    if curve.kind == "share":
+        return Span(least=0.0, most=1.0)
+    if curve.kind == "rate":
+        return Span(least=0.0, most=1.05 * max(values) or 1.0)
+    return _log_span(values)
+
+
+def _log_span(values: Sequence[float]) -> Span:
+    least, most = padded(max(1.0, min(values)), max(1.0, *values))
+    return Span(least=least, most=most, logarithmic=True)
 
 
 # --- totals ---------------------------------------------------------------------------------------
@@ -597,33 +619,51 @@ def _bar_steps(most: float) -> list[float]:
     return [index * step for index in range(math.floor(lead / step) + 1)]
 
 
-def _curve_y(curve: Curve) -> alt.Y:
-    if curve.kind == "share":
+def _curve_x(curve: Curve, steps: Sequence[float], room: Span) -> alt.X:
+    if len(steps) <= MAX_STEPS:
+        values = list(steps)
+    elif curve.log_x:
+        values = ratio_ticks(steps[0], steps[-1], wanted=5)
+    else:
+        values = round_steps(steps[0], steps[-1])
+    kind: Literal["log", "linear"] = "log" if curve.log_x else "linear"
+    return alt.X(
+        "x:Q",
+        scale=alt.Scale(type=kind, domain=[room.least, room.most], nice=False, zero=False),
+        axis=alt.Axis(
+            title=curve.x_title,
+            titleAnchor="start",
+            format="~s",
+            grid=False,
+            labelFlush=True,
+            labelOverlap=True,
+            values=values,
+        ),
+    )
+
+
+def _curve_y(curve: Curve, span: Span) -> alt.Y:
+    if curve.kind in ("share", "rate"):
         return alt.Y(
             "y:Q",
-            scale=alt.Scale(domain=[0, 1]),
-            axis=alt.Axis(format="%", title=None, tickCount=5),
+            scale=alt.Scale(domain=[span.least, span.most], nice=False),
+            axis=alt.Axis(format="%" if curve.kind == "share" else "~s", title=None, tickCount=5),
         )
-    if curve.kind == "rate":
-        return alt.Y(
-            "y:Q", scale=alt.Scale(zero=True), axis=alt.Axis(format="~s", title=None, tickCount=5)
-        )
-    values = [row["y"] for row in curve.rows]
     if curve.kind == "bytes":
-        return _log_axis("y:Q", values, labels=MIB_LABELS, unit=MIB)
-    return _time_axis("y:Q", values)
+        return _log_axis("y:Q", span, labels=MIB_LABELS, unit=MIB)
+    return _time_axis("y:Q", span)
 
 
-def _time_axis(field: str, values: Sequence[float]) -> alt.Y:
-    return _log_axis(field, values, labels=TIME_LABELS)
+def _time_axis(field: str, span: Span) -> alt.Y:
+    return _log_axis(field, span, labels=TIME_LABELS)
 
 
-def _log_axis(field: str, values: Sequence[float], *, labels: str, unit: float = 1.0) -> alt.Y:
+def _log_axis(field: str, span: Span, *, labels: str, unit: float = 1.0) -> alt.Y:
     """Logarithmic, with a few values that are round in ``unit``."""
-    least, most = padded(max(1.0, min(values)), max(values))
-    ticks = [tick * unit for tick in ratio_ticks(least / unit, most / unit, wanted=7)]
+    ticks = [tick * unit for tick in ratio_ticks(span.least / unit, span.most / unit, wanted=7)]
     axis = alt.Axis(values=ticks, labelExpr=labels, title=None)
-    return alt.Y(field, scale=alt.Scale(type="log", domain=[least, most], nice=False), axis=axis)
+    scale = alt.Scale(type="log", domain=[span.least, span.most], nice=False)
+    return alt.Y(field, scale=scale, axis=axis)
 
 
 # --- heat map -------------------------------------------------------------------------------------

@@ -71,9 +71,7 @@ def _matrix_field(entry: EntryAnalysis | None, metric: str, heat: float) -> Matr
     return MatrixField(
         text=figure_sign(entry, metric) + figure(metric, summary.median),
         under=(
-            f"{bound_sign(entry.standing.bound)}{times(ratio.estimate)} of the floor"
-            if ratio is not None
-            else ""
+            bound_sign(entry.standing.bound) + times(ratio.estimate) if ratio is not None else ""
         ),
         sign=SIGNS[entry.mark] if entry.mark else "",
         mark=entry.mark or "",

@@ -16,6 +16,8 @@ from wirebench.stats.types import (
     FailureCount,
 )
 
+LINE = 22
+"""Characters that a figure has at most, without its interval; what is longer are words."""
 HOW_CURVES = (
     "Each line is a contestant; the points are medians over the blocks. Press a name above to"
     " highlight it."
@@ -91,8 +93,6 @@ class CellView:
     """The basis of the figures: blocks, band, twin, server."""
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    remarked: bool
-    """Whether any row has a remark."""
     link_costs: tuple[str, ...]
     """What requests over a link wait for, an entry a line."""
     charts: tuple[ChartView, ...]
@@ -110,6 +110,13 @@ class TableView:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """The first of each is a contestant."""
+
+    @property
+    def wraps(self) -> tuple[bool, ...]:
+        """Of each column, whether it has texts that are too long for one line."""
+        texts = zip(*(row[1:] for row in self.rows), strict=True)
+        wide = [any(len(text.split(" [")[0]) > LINE for text in column) for column in texts]
+        return tuple(wide) or (False,) * len(self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)

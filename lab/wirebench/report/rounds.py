@@ -118,7 +118,6 @@ def _curve(
         title=heading,
         kind=kind,
         x_title="clients",
-        named=True,
     )
 
 
