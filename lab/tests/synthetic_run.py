@@ -17,9 +17,8 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     BroadcastLoad,
-    Cell,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -27,9 +26,9 @@ from wirebench.catalog.studies import (
     OpenLoad,
     RampLoad,
     StormLoad,
-    Study,
-    load_studies,
 )
+from wirebench.catalog.studies import Cell, Study
+from wirebench.catalog.study_files import load_studies
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.run.bench import check_name

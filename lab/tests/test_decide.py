@@ -16,7 +16,7 @@ from synthetic_run import World, write_run
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
 from wirebench.catalog.model import Disabled, Workload
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.decide.judge import decide, is_wanted, looked_up

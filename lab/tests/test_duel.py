@@ -19,8 +19,8 @@ import pytest
 from duel_world import LOAD, SERVER, SIDES, cell_of, server, trials_of
 from run_project import LAB, Project, alive
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.catalog.model import SCHEMES
-from wirebench.catalog.studies import ClosedLoad
 from wirebench.cli.duel_run import Given, given_by
 from wirebench.cli.main import run_app
 from wirebench.duel import revisions

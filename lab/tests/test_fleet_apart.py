@@ -25,7 +25,7 @@ from test_fleet_load import WIRELOAD, floor, needs_wireload
 from test_trial_apart import document
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,

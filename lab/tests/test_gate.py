@@ -17,7 +17,7 @@ from duel_world import LOAD, SERVER, cell_of, server, trials_of
 from run_project import Project, wait_for
 from synthetic_run import World, write_run
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import OpenLoad
+from wirebench.catalog.loads import OpenLoad
 from wirebench.cli.main import run_app
 from wirebench.duel.plan import plan_of
 from wirebench.duel.sides import sides_of

@@ -24,14 +24,9 @@ from test_run_session import (
 from test_studies import minimal, parse
 from test_trial_metrics import aim, document
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import (
-    REPLY_TIMEOUT_NS,
-    ClosedLoad,
-    Load,
-    OpenLoad,
-    load_studies,
-    select_cells,
-)
+from wirebench.catalog.loads import REPLY_TIMEOUT_NS, ClosedLoad, Load, OpenLoad
+from wirebench.catalog.selection import select_cells
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.estimate import trial_ns

@@ -12,8 +12,10 @@ import synthetic_run
 from synthetic_run import FLOOR, World, write_run
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.published import Published, cells_of, published_studies, read_published
-from wirebench.catalog.studies import RampLoad, Study, load_studies
+from wirebench.catalog.studies import Study
+from wirebench.catalog.study_files import load_studies
 from wirebench.catalog.units import duration
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app

@@ -15,8 +15,10 @@ from rich.console import Console
 
 from developer.simulated_duels import record_of
 from test_plan import contestant
+from wirebench.catalog.loads import Load
 from wirebench.catalog.model import Contestant, Role
-from wirebench.catalog.studies import Load, Study, load_studies
+from wirebench.catalog.studies import Study
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.cli.table import run_tables
 from wirebench.plan.blocks import PlannedTrial

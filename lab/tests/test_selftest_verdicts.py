@@ -13,7 +13,7 @@ import pytest
 
 from synthetic_run import World as SyntheticWorld
 from synthetic_run import make_plan, make_trials, write_run
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli import selftest_verdicts
 from wirebench.cli.main import run_app
 from wirebench.plan.blocks import FLOOR

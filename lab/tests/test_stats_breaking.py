@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from synthetic_run import World, write_run
-from wirebench.catalog.studies import RampLoad
+from wirebench.catalog.loads import RampLoad
 from wirebench.cli.table import cell_table
 from wirebench.report import analyse_run
 from wirebench.report.figures import breaking_text

@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from synthetic_run import FLOOR, World, make_plan, make_trials
-from wirebench.catalog.studies import ClosedLoad, Load
+from wirebench.catalog.loads import ClosedLoad, Load
 from wirebench.plan.model import Plan
 from wirebench.stats import RepeatRecord
 from wirebench.stats.cell import CellData

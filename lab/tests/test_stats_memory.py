@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
-from wirebench.catalog.studies import ClosedLoad
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.cli.table import run_tables
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from synthetic_run import ROOT, World, make_plan, make_trials
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.study_files import load_studies
 from wirebench.stats import analyse
 from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.settings import DEFAULT

@@ -8,20 +8,19 @@ from typing import Generic, Protocol, TypeVar, get_args
 
 from wirebench.catalog.contestants import Catalog
 from wirebench.catalog.licences import PERMISSIVE, allows, is_permissive
-from wirebench.catalog.model import Contestant, Role
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     HOST,
-    Cell,
     ClientLoad,
     ClientPolicy,
     OpenLoad,
     RampLoad,
-    Study,
     link_of,
     most_connections,
     on_all_cores,
     over_tls,
 )
+from wirebench.catalog.model import Contestant, Role
+from wirebench.catalog.studies import Cell, Study
 from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.decide.known import Known, Measured
 from wirebench.decide.question import By, Candidate, Decision, Finding, Question, State

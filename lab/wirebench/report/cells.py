@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.link import Link
+from wirebench.catalog.loads import EachLoad, link_of
 from wirebench.catalog.model import JSON_WORKLOADS
-from wirebench.catalog.studies import Cell, EachLoad, link_of
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import count_of, duration
 from wirebench.plan.model import PlannedCell
 from wirebench.report.charts import Style, bar_chart, curve_chart, forest, percentiles

@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.licences import is_permissive
-from wirebench.catalog.model import unit_of
-from wirebench.catalog.studies import (
-    Cell,
+from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -20,6 +18,8 @@ from wirebench.catalog.studies import (
     on_all_cores,
     over_tls,
 )
+from wirebench.catalog.model import unit_of
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import BYTES, scaled
 from wirebench.footprint.model import Footprint
 from wirebench.report.charts import Style, Trade, trade_chart

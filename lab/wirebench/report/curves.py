@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
+from wirebench.catalog.loads import ClosedLoad, on_all_cores
+from wirebench.catalog.studies import Cell
 from wirebench.report.charts import Curve, CurveKind
 from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from wirebench.catalog.loads import Kind
 from wirebench.catalog.model import Unit
-from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import BYTES, TIMES, Units, duration, scaled, scaled_with_interval
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better

@@ -6,7 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, over_tls
+from wirebench.catalog.loads import ClosedLoad, OpenLoad, over_tls
+from wirebench.catalog.studies import Cell
 from wirebench.report.charts import Curve, Style, curve_chart
 from wirebench.report.figures import bound_sign, figure, figure_sign, rank_text, title
 from wirebench.report.model import ChartView, TableView

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wirebench.catalog.studies import Cell, on_all_cores
+from wirebench.catalog.loads import on_all_cores
+from wirebench.catalog.studies import Cell
 from wirebench.report.figures import SIGNS, bound_sign, figure, figure_sign, noun, times
 from wirebench.report.model import Matrix, MatrixField
 from wirebench.stats.types import (

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from wirebench.catalog.studies import RampLoad
+from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.plan.model import Plan
 from wirebench.report.charts import Bar, Curve, CurveKind
