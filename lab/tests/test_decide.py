@@ -19,8 +19,9 @@ from wirebench.catalog.model import Disabled, Workload
 from wirebench.catalog.study_files import load_studies
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
-from wirebench.decide.judge import decide, is_wanted, looked_up
+from wirebench.decide.judge import decide
 from wirebench.decide.known import Known, read_known
+from wirebench.decide.places import is_wanted, looked_up
 from wirebench.decide.question import Candidate, Decision, Finding, Question
 from wirebench.footprint import records
 from wirebench.footprint.model import Spoken

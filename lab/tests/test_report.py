@@ -22,7 +22,7 @@ from synthetic_run import HOSTILE, World, write_run
 from wirebench.catalog.units import duration
 from wirebench.footprint import records
 from wirebench.report import analyse_run, export_charts, write_report
-from wirebench.report.charts import Trade, ratio_ticks, undominated
+from wirebench.report.drawing import ratio_ticks
 from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
 from wirebench.report.figures import figure, noun, percent, ratio_text, times, visible
 from wirebench.report.histograms import MEDIAN, curve, merge
@@ -31,6 +31,7 @@ from wirebench.report.page import spec_of
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
 from wirebench.report.rows import version_note
 from wirebench.report.sentences import Sentence, cell_sentence
+from wirebench.report.trades import Trade, undominated
 from wirebench.report.view import page_view
 from wirebench.stats.types import EntryAnalysis, Ratio
 from wirebench.store.records import VerifyRecord

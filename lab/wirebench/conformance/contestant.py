@@ -11,7 +11,8 @@ from typing import Any
 
 from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Workload
-from wirebench.conformance.client_probes import BODY_BYTES, NOWHERE, Called, client_probes
+from wirebench.conformance.answers import BODY_BYTES, Called
+from wirebench.conformance.client_probes import NOWHERE, client_probes
 from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
 from wirebench.process import ports

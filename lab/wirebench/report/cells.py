@@ -10,8 +10,10 @@ from wirebench.catalog.model import JSON_WORKLOADS
 from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import count_of, duration
 from wirebench.plan.model import PlannedCell
-from wirebench.report.charts import Style, bar_chart, curve_chart, forest, percentiles
+from wirebench.report.bars import bar_chart
+from wirebench.report.charts import forest
 from wirebench.report.curves import percentile_curves
+from wirebench.report.drawing import Style
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
     COLUMNS,
@@ -26,6 +28,7 @@ from wirebench.report.figures import (
     title,
     value_of,
 )
+from wirebench.report.lines import curve_chart, percentiles
 from wirebench.report.model import HOW_CURVES, CellView, ChartView
 from wirebench.report.rounds import ramp_curves, ramp_totals
 from wirebench.report.rows import table_row, validity_row

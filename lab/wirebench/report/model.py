@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from wirebench.report.charts import AnyChart
 from wirebench.report.claims import ClaimView
+from wirebench.report.drawing import AnyChart
 from wirebench.report.facts import Facts
 from wirebench.report.palette import Look
 from wirebench.report.published import BesideTable

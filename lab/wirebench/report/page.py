@@ -17,7 +17,7 @@ import vl_convert
 from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup, escape
 
-from wirebench.report.charts import AnyChart
+from wirebench.report.drawing import AnyChart
 from wirebench.report.figures import BOUNDS_LEGEND, visible
 from wirebench.report.model import PageView
 from wirebench.report.palette import ON_DARK
