@@ -10,7 +10,8 @@ from dataclasses import fields
 from pathlib import Path
 
 from synthetic_footprint import footprint
-from synthetic_run import FLOOR, ROOT, World, studies, write_run
+from synthetic_run import write_run
+from synthetic_world import FLOOR, ROOT, World, studies
 from wirebench.catalog import load_catalog
 from wirebench.catalog.model import FEATURES
 from wirebench.catalog.studies import Cell, Study

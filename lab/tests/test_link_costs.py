@@ -15,7 +15,8 @@ import pytest
 from rich.console import Console
 
 from misbehaving.support import leaves_nothing, program, spec
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.loads import EachLoad, Policy

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, make_plan, make_trials, write_run
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import World
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
 from wirebench.report.loads import cost_tables, load_tables

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from test_run_session import FakeBench
+from fake_bench import FakeBench
 from wirebench.catalog import load_catalog
 from wirebench.catalog.loads import on_all_cores
 from wirebench.catalog.model import Contestant

@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, write_run
+from fake_bench import FakeBench
+from synthetic_run import write_run
+from synthetic_world import World
 from test_presets_by_time import CATALOG, STUDIES, scope
-from test_run_session import FakeBench
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.selection import RampSize

@@ -11,7 +11,8 @@ import pytest
 
 from browser import Page, chromium, find_chromium
 from synthetic_footprint import footprint
-from synthetic_run import World, studies, write_run
+from synthetic_run import write_run
+from synthetic_world import World, studies
 from wirebench.footprint import records
 from wirebench.report import analyse_run, write_report
 from wirebench.report.facts import facts_of

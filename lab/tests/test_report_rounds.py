@@ -10,7 +10,8 @@ from statistics import median
 
 import pytest
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app
 from wirebench.report import analyse_run, export_rounds

@@ -15,7 +15,8 @@ import pytest
 from rich.console import Console
 
 from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.build import build, resolve_command
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.catalog.loads import RampLoad
 from wirebench.cli.table import cell_table
 from wirebench.report import analyse_run

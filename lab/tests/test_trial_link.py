@@ -15,8 +15,8 @@ from pathlib import Path
 
 import pytest
 
+from fake_bench import EVERYBODY, STUDIES, FakeBench
 from misbehaving.support import HERE, generator, leaves_nothing, processes_of, program, spec
-from test_run_session import EVERYBODY, STUDIES, FakeBench
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.loads import EachLoad, Policy, link_of
