@@ -5,14 +5,14 @@ longest names, something wrong with some of them, and all that a report shows be
 from __future__ import annotations
 
 import datetime
-from collections.abc import Mapping
-from dataclasses import fields
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from synthetic_footprint import footprint
 from synthetic_run import write_run
 from synthetic_world import FLOOR, ROOT, World, studies
 from wirebench.catalog import load_catalog
+from wirebench.catalog.loads import OpenLoad, link_of, over_tls
 from wirebench.catalog.model import FEATURES
 from wirebench.catalog.studies import Cell, Study
 from wirebench.footprint import records
@@ -22,7 +22,11 @@ from wirebench.store import observed
 from wirebench.store.rundir import read_run
 from wirebench.trial.phases import PHASES
 
-CONTESTANTS = 20
+MANY, FEW = 18, 4
+"""Contestants of the study with the widest tables, and of the others: the analysis compares all
+pairs.
+"""
+WIDEST = "websocket"
 SEEN: Mapping[observed.Kind, tuple[str, ...]] = {
     "syscalls": ("epoll_wait", "recvfrom", "sendto", "futex", "clock_gettime", "timerfd_settime"),
     "phases": PHASES,
@@ -32,13 +36,12 @@ SEEN: Mapping[observed.Kind, tuple[str, ...]] = {
 def write_crowded_run(results: Path) -> Path:
     """Its path."""
     names = longest_names()
-    costs = {name: 1.0 + 0.35 * place for place, name in enumerate((FLOOR, *names))}
     known = studies()
     path = write_run(
         results,
         World(
             cells={name: of_every_kind(study) for name, study in known.items()},
-            costs=dict.fromkeys(known, costs),
+            costs={name: _costs(names if name == WIDEST else names[:FEW]) for name in known},
             failing=names[1:3],
             samples=40,
             generator_per_s=40_000,
@@ -48,35 +51,43 @@ def write_crowded_run(results: Path) -> Path:
     return path
 
 
+def _costs(names: Sequence[str]) -> Mapping[str, float]:
+    return {name: 1.0 + 0.35 * place for place, name in enumerate((FLOOR, *names))}
+
+
 def longest_names() -> tuple[str, ...]:
     known = load_catalog(ROOT).contestants
     by_length = sorted(set(known) - {FLOOR}, key=lambda name: (-len(name), name))
-    return tuple(sorted(by_length[: CONTESTANTS - 1]))
+    return tuple(sorted(by_length[:MANY]))
 
 
 def of_every_kind(study: Study) -> tuple[Cell, ...]:
-    """The study's cells that differ by more than an amount, in the order of its presets; and the
-    cells that those are shares of.
+    """One of the study's cells of each kind, and those that they are shares of, in an order in
+    which a capacity comes before its shares.
     """
     cells = {cell.id: cell for preset in study.presets.values() for cell in preset.cells}
     found: dict[tuple[object, ...], Cell] = {}
     for cell in cells.values():
         found.setdefault(_kind_of(cell), cell)
     wanted = {cell.id for cell in found.values()}
-    wanted |= {str(getattr(cell.load, "of", None)) for cell in found.values()}
+    wanted |= {of for cell in found.values() if (of := _capacity_of(cell)) is not None}
     ordered = [cell for cell in cells.values() if cell.id in wanted]
-    return tuple(sorted(ordered, key=lambda cell: getattr(cell.load, "of", None) is not None))
+    return tuple(sorted(ordered, key=lambda cell: _capacity_of(cell) is not None))
+
+
+def _capacity_of(cell: Cell) -> str | None:
+    return cell.load.of if isinstance(cell.load, OpenLoad) else None
 
 
 def _kind_of(cell: Cell) -> tuple[object, ...]:
-    """What is not a number of the load; of a share of a capacity, the share too."""
-    values = {one.name: getattr(cell.load, one.name) for one in fields(cell.load)}
-    said = (
-        (name, str(value))
-        for name, value in values.items()
-        if name == "share" or isinstance(value, bool) or not isinstance(value, int | float)
-    )
-    return (cell.kind, cell.workload, cell.primary, *said)
+    """What a table or a chart of the cell may depend on: which figures there are, and of what."""
+    load = cell.load
+    said = [value for name in _SAID if (value := getattr(load, name, None)) is not None]
+    overload = isinstance(load, OpenLoad) and load.overload
+    return (cell.kind, cell.primary, link_of(load) is not None, over_tls(load), overload, *said)
+
+
+_SAID = ("cores", "restart", "policy", "method", "host", "server", "resumption", "pacing")
 
 
 def _beside(results: Path, path: Path) -> None:

@@ -89,7 +89,7 @@ def test_one_file_under_three_megabytes_that_loads_nothing(text: str) -> None:
 def test_closed_cells_count_refused_connections_and_errors(view: PageView) -> None:
     study = next(one for one in view.studies if one.name == "concurrency")
     cell = next(one for one in study.cells if one.id == "c1000")
-    places = [cell.columns.index(name) for name in ("connections refused", "errors")]
+    places = [cell.columns.index(name) for name in ("refused", "errors")]
     found = {row.entry: [row.figures[place].text for place in places] for row in cell.rows}
     assert found["cpp/floor"] == ["0", "0"]
     assert found["java/broken"] == ["7", "1"]

@@ -228,8 +228,12 @@ def _fields() -> Iterator[Probe]:
         ),
     ):
         yield http_probe(
-            name, standard, sent, "400", lambda t, line=line: refused(t, head(t, line))
-        )  # type: ignore[misc]
+            name,
+            standard,
+            sent,
+            "400",
+            lambda t, line=line: refused(t, head(t, line)),  # type: ignore[misc]
+        )
     yield http_probe(
         "folded_field",
         "9112 5.2 MUST",

@@ -118,7 +118,8 @@ def curve_chart(curve: Curve, style: Style) -> AnyChart | None:
         )
     )
     # Rows of an entry come in the order of x.
-    ends = {row["entry"]: (row["x"], row["y"]) for row in curve.rows}
+    found = {row["entry"]: (row["x"], row["y"]) for row in curve.rows}
+    ends = {name: found[name] for name in curve.names}
     layers = [
         lines,
         *names_at_ends(ends, style, (steps[-1], room, y_span), height, (x, y), opacity),
@@ -165,10 +166,15 @@ def _curve_x(curve: Curve, steps: Sequence[float], room: Span) -> alt.X:
         values = ratio_ticks(steps[0], steps[-1], wanted=5)
     else:
         values = round_steps(steps[0], steps[-1])
-    kind: Literal["log", "linear"] = "log" if curve.log_x else "linear"
+    ends = [room.least, room.most]
+    scale = (
+        alt.Scale(type="log", domain=ends, nice=False)
+        if curve.log_x
+        else alt.Scale(domain=ends, nice=False, zero=False)
+    )
     return alt.X(
         "x:Q",
-        scale=alt.Scale(type=kind, domain=[room.least, room.most], nice=False, zero=False),
+        scale=scale,
         axis=alt.Axis(
             title=curve.x_title,
             titleAnchor="start",

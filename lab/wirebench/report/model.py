@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 from wirebench.report.claims import ClaimView
 from wirebench.report.drawing import AnyChart
@@ -18,6 +20,8 @@ from wirebench.stats.types import (
 
 LINE = 22
 """Characters that a figure has at most, without its interval; what is longer are words."""
+MOST_CELLS = 9
+"""Cells side by side in one table."""
 HOW_CURVES = (
     "Each line is a contestant; the points are medians over the blocks. Press a name above to"
     " highlight it."
@@ -137,6 +141,13 @@ class Matrix:
     """Anchor and id."""
     rows: tuple[tuple[str, tuple[MatrixField, ...]], ...]
     shows: str
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """The first cell and the end of each of the tables that the page has room for."""
+        count = math.ceil(len(self.cells) / MOST_CELLS)
+        ends = [len(self.cells) * part // count for part in range(count + 1)]
+        return tuple(pairwise(ends))
 
 
 @dataclass(frozen=True, kw_only=True)

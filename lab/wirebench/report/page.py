@@ -65,9 +65,8 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """An identity that may wrap after its slash."""
-    language, slash, rest = name.partition("/")
-    return Markup("{}{}<wbr>{}").format(language, slash, rest)
+    """An identity or a path that may wrap after a slash."""
+    return Markup("/<wbr>").join(name.split("/"))
 
 
 def with_interval(text: str) -> Markup:
