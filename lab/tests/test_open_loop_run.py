@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from fake_bench import EVERYBODY, FakeBench, PowerCutError, Quiet, all_settled, selection, session
+from test_open_loop import OVER, PINNED, SECOND, STUDIES
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import OpenLoad
-from wirebench.catalog.study_files import load_studies
 from wirebench.cli.announce import scope_notes
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan, PlannedCell
@@ -25,21 +25,6 @@ from wirebench.stats.settings import DEFAULT
 from wirebench.store.rundir import StoredRun, read_run
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.types import TrialSpec
-
-SECOND = 1_000_000_000
-STUDIES = load_studies(Path(__file__).resolve().parents[2] / "studies")
-HALF = OpenLoad(
-    connections=50,
-    arrivals="poisson",
-    rate_per_s=None,
-    share=0.5,
-    of="c50",
-    warmup_ns=SECOND // 2,
-    window_ns=2 * SECOND,
-)
-PINNED = replace(HALF, rate_per_s=10_000.0, share=None, of=None)
-OVER = replace(HALF, share=1.5).at_capacity(6_000)
-
 
 RATES = {"cpp/floor": 100.0, "go/net-http": 40.0, "node/http": 20.0, "python/mine": 10.0}
 
