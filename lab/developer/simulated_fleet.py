@@ -25,8 +25,9 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from wirebench import __version__
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.studies import Cell
 from wirebench.fleet.bundles import Packed, pack
 from wirebench.fleet.certificates import Identity, make_certificates
 from wirebench.fleet.hosts import FleetFile, Pair, read_fleet

@@ -110,7 +110,9 @@ class Page:
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
 
-    def window(self, width: int, height: int, *, phone: bool, dark: bool = False) -> None:
+    def window(
+        self, width: int, height: int, *, phone: bool, dark: bool = False, paper: bool = False
+    ) -> None:
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -121,6 +123,7 @@ class Page:
         scheme = "dark" if dark else "light"
         self.call(
             "Emulation.setEmulatedMedia",
+            media="print" if paper else "",
             features=[{"name": "prefers-color-scheme", "value": scheme}],
         )
 
@@ -146,6 +149,18 @@ class Page:
         if "exceptionDetails" in result:
             raise RuntimeError(f"{expression}: {result['exceptionDetails']}")
         return result["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """A key such as ``ArrowRight``, for what has the focus."""
+        codes = {"ArrowRight": 39, "ArrowLeft": 37}
+        for kind in ("keyDown", "keyUp"):
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                code=key,
+                windowsVirtualKeyCode=codes[key],
+            )
 
     def wait_for(self, expression: str) -> None:
         deadline = time.monotonic() + DEADLINE_S

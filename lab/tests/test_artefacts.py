@@ -15,11 +15,15 @@ from typing import Any
 import pytest
 
 from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
-from synthetic_run import World, make_plan, make_trials
+from synthetic_run import make_plan
+from synthetic_trials import make_trials
+from synthetic_world import World
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.published import Artefact, published_of
-from wirebench.catalog.studies import Cell, ClientLoad, load_studies
+from wirebench.catalog.studies import Cell
+from wirebench.catalog.study_files import load_studies
 from wirebench.plan.choose import choose
 from wirebench.process import names
 from wirebench.process.client import run_client

@@ -14,7 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from test_run_table import drawn, trials
 from wirebench.process import procfs
 from wirebench.process.bystanders import busy_now
@@ -98,6 +99,7 @@ def test_tables_say_what_they_took() -> None:
 
 def test_reports_say_what_they_took(tmp_path: Path) -> None:
     stored = read_run(write_run(tmp_path, World(studies=("rest",), samples=5)))
+    assert stored.plan is not None
     first = stored.plan.cells[0]
     stored = replace(
         stored,

@@ -9,16 +9,8 @@ from collections.abc import Callable
 import pytest
 
 from wirebench.conformance import ProbeResult, run_probes
-from wirebench.conformance.client_probes import (
-    BODY,
-    GOOD,
-    NOWHERE,
-    Answer,
-    Called,
-    answering,
-    client_probes,
-    every_client_probe,
-)
+from wirebench.conformance.answers import BODY, Answer, Called, answering
+from wirebench.conformance.client_probes import GOOD, NOWHERE, client_probes, every_client_probe
 from wirebench.process.ports import HOST
 
 TAKEN = ("length", "until_close", "chunked", "interim_100", "bytewise", "close_said")

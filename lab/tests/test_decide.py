@@ -3,33 +3,24 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from datetime import date
 from pathlib import Path
-from typing import Any
 
 import pytest
 
+from decided import HTTP, STUDIES, WORLD, answer, known_of, of, states
 from synthetic_footprint import footprint, package
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.catalog import find_root, load_catalog
-from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
-from wirebench.catalog.model import Disabled, Workload
-from wirebench.catalog.studies import load_studies
-from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
-from wirebench.cli.main import run_app
-from wirebench.decide.judge import decide, is_wanted, looked_up
-from wirebench.decide.known import Known, read_known
-from wirebench.decide.question import Candidate, Decision, Finding, Question
+from wirebench.decide.judge import decide
+from wirebench.decide.known import Known
+from wirebench.decide.places import is_wanted
+from wirebench.decide.question import Decision, Question
 from wirebench.footprint import records
-from wirebench.footprint.model import Spoken
 from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis, EntrySummary
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
-
-WORLD = World(studies=("concurrency",), samples=60)
-HTTP = Question(serves="http.hello")
-STUDIES = load_studies(find_root() / "studies").values()
 
 
 @pytest.fixture(scope="module")
@@ -37,29 +28,6 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("results")
     write_run(folder, WORLD)
     return folder
-
-
-def known_of(results: Path, question: Question, **more: Any) -> Known:
-    looked = looked_up(question, STUDIES)
-    return read_known(results, wanted=lambda role, cell: is_wanted(looked, role, cell), **more)
-
-
-def answer(results: Path, question: Question, **more: Any) -> Decision:
-    return decide(question, known_of(results, question, **more), load_catalog(find_root()), STUDIES)
-
-
-def states(decision: Decision, contestant: str) -> Mapping[str, str]:
-    everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
-    (found,) = (one for one in everybody if one.contestant == contestant)
-    return {finding.limit: finding.state for finding in found.findings}
-
-
-def of(found: tuple[Candidate, ...], contestant: str) -> Candidate:
-    (one,) = (one for one in found if one.contestant == contestant)
-    return one
-
-
-# --- the answer -----------------------------------------------------------------------------------
 
 
 def test_everybody_is_in_one_list_and_the_floor_in_none(results: Path) -> None:
@@ -327,9 +295,6 @@ def test_footprints_are_read_from_beside_the_runs(tmp_path: Path) -> None:
     assert set(known_of(tmp_path, HTTP).footprints) == {"rust/axum"}
 
 
-# --- which runs count -----------------------------------------------------------------------------
-
-
 def test_of_each_cell_the_newest_complete_run_of_the_host_counts(tmp_path: Path) -> None:
     old = write_run(tmp_path, WORLD)
     later = replace(WORLD, started_unix_ns=WORLD.started_unix_ns + 10**12, seed=8)
@@ -442,262 +407,3 @@ def test_a_limit_that_no_cell_can_judge_says_so(tmp_path: Path) -> None:
     reasons = {one.limit: one.text for one in decision.unknown[0].findings}
     assert reasons["p99 <= 10.0 ms"] == "not measured; no study has a cell for it"
     assert reasons["http.hello"] == "not measured"
-
-
-LOAD = World(studies=("concurrency",), samples=60, preset="load")
-
-
-def test_times_at_fewer_connections_than_wanted_are_borderline_and_say_so(tmp_path: Path) -> None:
-    """The rate cells of http.hello have 50 connections."""
-    write_run(tmp_path, LOAD)
-
-    def p99(limit_ns: int, connections: int) -> Mapping[str, Finding]:
-        question = replace(HTTP, connections=connections, p99_ns=limit_ns)
-        decision = answer(tmp_path, question)
-        everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
-        return {
-            one.contestant: it
-            for one in everybody
-            for it in one.findings
-            if it.limit.startswith("p99 ")
-        }
-
-    enough = p99(10**10, 50)["rust/axum"]
-    assert enough.state == "holds"
-    assert "connections" not in enough.text
-    fewer = p99(10**10, 1000)["rust/axum"]
-    assert (fewer.state, fewer.text) == ("borderline", f"{enough.text}, on 50 connections")
-    assert fewer.where.startswith("concurrency rate-1000, run ")
-    assert p99(1, 1000)["rust/axum"].state == "fails", "more connections do not make it faster"
-
-
-def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None:
-    world = World(studies=("websocket",), preset="broadcast", blocks=9, samples=60)
-    write_run(tmp_path, world)
-    question = Question(serves="ws.broadcast", connections=1000, p99_ns=10**12, cpu_ns=10**9)
-    decision = answer(tmp_path, replace(question, throughput_per_s=1, total_memory_bytes=2**40))
-    assert "websocket broadcast-1000, run " in decision.ordered_by
-    assert "c/libwebsockets" in decision.first
-    for found in of(decision.shortlist, "c/libwebsockets").findings:
-        assert found.state == "holds"
-        assert found.where.startswith("websocket broadcast-1000, run ")
-    assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
-        "ws.broadcast on 10001 connections": "unknown",
-        "p99 <= 1000 s": "unknown",
-        "CPU per request <= 1.00 s": "unknown",
-    }
-
-
-@pytest.mark.parametrize("serves", ["rest", "ws.count", "ws.broadcast"])
-def test_no_command_is_given_for_memory_that_no_cell_shows(
-    tmp_path: Path, serves: Workload
-) -> None:
-    """Only closed cells are rungs: a ramp, a broadcast or producers have no slope."""
-    decision = answer(tmp_path, Question(serves=serves, memory_bytes=10_240, by="memory"))
-    reasons = {one.limit: one for one in decision.unknown[0].findings}
-    memory = reasons["memory per connection <= 10.0 KiB"]
-    assert (memory.text, memory.command) == ("not measured; no study has a cell for it", None)
-    assert reasons[serves].command is not None
-
-
-def test_over_tls_plain_cells_answer_where_no_cell_has_tls(tmp_path: Path) -> None:
-    write_run(tmp_path, World(studies=("rest",), samples=60))
-    question = Question(serves="rest", tls=True, throughput_per_s=1)
-    known = known_of(tmp_path, question)
-    assert known.cells, "the plain cells"
-    catalog = load_catalog(find_root())
-    spoken = {
-        "rust/axum": Spoken(feature="TLS", has=True, probed=True),
-        "go/net-http": Spoken(feature="TLS", has=False, probed=False),
-    }
-    known = replace(
-        known,
-        footprints={name: footprint(name, features=(one,)) for name, one in spoken.items()},
-    )
-    contestants = {
-        name: replace(one, tls=name == "node/http", documented={})
-        for name, one in catalog.contestants.items()
-    }
-    decision = decide(question, known, replace(catalog, contestants=contestants), STUDIES)
-    assert {one.contestant for one in decision.shortlist} == {"rust/axum", "node/http"}
-    axum = {one.limit: one for one in of(decision.shortlist, "rust/axum").findings}
-    assert axum["TLS"].where == "footprint of 1.0"
-    assert axum["requests/s >= 1"].where.endswith(", without TLS")
-    assert decision.ordered_by.endswith(", without TLS")
-    node = {one.limit: one for one in of(decision.shortlist, "node/http").findings}
-    assert (node["TLS"].text, node["TLS"].where) == ("yes", "its manifest")
-    go = {one.limit: one for one in of(decision.excluded, "go/net-http").findings}
-    assert (go["TLS"].state, go["TLS"].text) == ("fails", "no, as documented")
-    assert states(decision, "python/aiohttp")["TLS"] == "unknown"
-
-
-def test_over_tls_the_cells_over_tls_answer_where_there_are_some(results: Path) -> None:
-    question = replace(HTTP, tls=True)
-    assert looked_up(question, STUDIES) == question
-    assert not any("without TLS" in one.ordered_by for one in [answer(results, question)])
-
-
-def test_those_that_cannot_be_the_answer_are_excluded_with_the_reason(results: Path) -> None:
-    catalog = load_catalog(find_root())
-    off = replace(
-        catalog.contestants["node/http"],
-        disabled=Disabled(reason="its registry is gone", since=date(2026, 1, 31)),
-    )
-    catalog = replace(catalog, contestants={**catalog.contestants, "node/http": off})
-    decision = decide(HTTP, known_of(results, HTTP), catalog, STUDIES)
-    (reason,) = of(decision.excluded, "node/http").findings
-    assert reason.text == "disabled since 2026-01-31: its registry is gone"
-    (reason,) = of(decision.excluded, "go/gorilla-websocket").findings
-    assert (reason.limit, reason.text) == ("http.hello", "it does not serve that")
-    over_tls = answer(results, replace(HTTP, tls=True))
-    without = next(
-        one.identity
-        for one in catalog.contestants.values()
-        if "http.hello" in one.serves and not one.tls and one.disabled is None
-    )
-    (reason,) = of(over_tls.excluded, without).findings
-    assert (reason.limit, reason.text) == ("TLS", "its server does not speak it")
-    clients = answer(results, Question(calls="wss"))
-    (reason,) = of(clients.excluded, "rust/axum").findings
-    assert (reason.limit, reason.text) == ("a client of wss", "it is none")
-
-
-def test_memory_in_total_may_be_limited(results: Path) -> None:
-    decision = answer(results, replace(HTTP, connections=1000, total_memory_bytes=10 * 2**20))
-    limit = "peak memory <= 10.0 MiB"
-    small = of(decision.shortlist, "rust/axum").findings
-    (found,) = (one for one in small if one.limit == limit)
-    assert found.where.startswith("concurrency c1000, run ")
-    assert states(decision, "python/aiohttp")[limit] == "fails"
-
-
-def test_the_sides_of_a_duel_are_no_contestants(tmp_path: Path) -> None:
-    run = write_run(tmp_path, WORLD)
-    for name in (PLAN_FILE, TRIALS_FILE):
-        text = (run / name).read_text()
-        (run / name).write_text(text.replace('"concurrency"', '"duel"'))
-    assert known_of(tmp_path, HTTP).cells == ()
-
-
-def test_without_runs_nothing_is_known(tmp_path: Path) -> None:
-    decision = answer(tmp_path, HTTP)
-    assert decision.shortlist == ()
-    assert {it.where for one in decision.excluded for it in one.findings} == {""}
-    assert decision.host_id == ""
-    assert decision.unknown
-
-
-# --- licences -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("licence", "permissive"),
-    [
-        ("MIT", True),
-        ("Apache-2.0 AND MIT", True),
-        ("curl", True),
-        ("GPL-3.0-only", False),
-        ("MIT AND GPL-3.0-only", False),
-        ("MIT OR GPL-3.0-only", True),
-        ("AGPL-3.0-or-later OR LicenseRef-CPL", None),
-        ("MIT OR LicenseRef-own", True),
-        ("GPL-3.0-only AND LicenseRef-own", False),
-        ("Apache-2.0 WITH LLVM-exception", True),
-        ("(MIT OR GPL-2.0-only) AND (Zlib OR AGPL-3.0-only)", True),
-        ("", None),
-        ("no such (", None),
-    ],
-)
-def test_permissive_licences(licence: str, permissive: bool | None) -> None:
-    assert is_permissive(licence) is permissive
-
-
-def test_licences_to_choose_from() -> None:
-    assert allows("MIT OR Apache-2.0", "Apache-2.0") is True
-    assert allows("MIT AND Apache-2.0", "Apache-2.0") is False
-    assert allows("MIT AND Apache-2.0", "Apache-2.0 OR MIT") is True
-    with pytest.raises(LicenceError, match="SPDX"):
-        parse("Nonsense-1.0")
-
-
-def test_every_contestant_has_a_licence_that_can_be_judged() -> None:
-    catalog = load_catalog(find_root())
-    unclear = {
-        one.license for one in catalog.contestants.values() if is_permissive(one.license) is None
-    }
-    assert unclear <= {"AGPL-3.0-or-later OR LicenseRef-CPL"}
-
-
-# --- the command ----------------------------------------------------------------------------------
-
-
-def test_the_command_prints_the_shortlist_and_its_sources(
-    results: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setenv("COLUMNS", "200")
-    file = tmp_path / "decision.json"
-    command = ["decide", "--workload", "http.hello", "--throughput", "30000"]
-    command += ["--memory-per-connection", "30KiB", "--results", str(results)]
-    assert run_app([*command, "--max-dependencies", "9", "--max-installed", "50MB"]) == EXIT_FAILED
-    said = capsys.readouterr().out
-    assert "installed <= 47.7 MiB: not measured; packages <= 9: not measured" in said
-    assert "    wirebench footprint " in said
-    assert run_app([*command, "--json", str(file)]) == EXIT_OK
-    said = capsys.readouterr().out
-    assert said.startswith("rust/axum, rust/hyper, which cannot be told apart, first by requests/s")
-    assert "python/aiohttp: requests/s >= 30,000: " in said
-    assert "wirebench run concurrency --preset hour --only " in said
-    document = json.loads(file.read_text())
-    assert document["schema"] == "wirebench-decision/1"
-    assert document["first"] == ["rust/axum", "rust/hyper"]
-    assert "{}" not in file.read_text()
-    assert run_app([*command, "--language", "python"]) == EXIT_FAILED
-    assert "Nobody is known to meet all of that." in capsys.readouterr().out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        ([], "expected either --workload or --client"),
-        (["--workload", "http.hello", "--client", "ws"], "expected either"),
-        (["--workload", "ftp"], "--workload: expected one of http.hello"),
-        (["--client", "ftp"], "--client: expected one of http"),
-        (["--client", "http", "--tls"], "are for servers"),
-        (["--client", "http", "--connections", "5"], "are for servers"),
-        (["--client", "http", "--must", "rfc9112"], "are for servers"),
-        (["--client", "http", "--memory", "1MiB"], "are for servers"),
-        (["--workload", "rest", "--memory", "10 apples"], "--memory: expected a size"),
-        (["--client", "http", "--by", "memory"], "--by: expected one of"),
-        (["--workload", "rest", "--language", "cobol"], "--language: expected one of bun"),
-        (["--workload", "rest", "--p99", "fast"], "--p99: expected a duration"),
-        (["--workload", "rest", "--rate", "inf"], "--rate: expected a finite number, got inf"),
-        (["--workload", "rest", "--throughput", "inf"], "--throughput: expected a finite number"),
-        (["--workload", "rest", "--throughput", "nan"], "'--throughput'"),
-        (["--workload", "rest", "--memory-per-connection", "10 apples"], "expected a size"),
-        (["--workload", "rest", "--max-installed", "little"], "--max-installed: expected a size"),
-        (["--workload", "rest", "--max-dependencies", "-1"], "--max-dependencies"),
-        (["--workload", "rest", "--licence", "Nonsense-1.0"], "--licence: expected an SPDX"),
-        (["--workload", "rest", "--must", "rfc1"], "--must: expected one of rfc9110"),
-        (["--workload", "rest", "--json", "/no/such/folder/x"], "--json: expected a file"),
-        (
-            ["--workload", "rest", "--host", "typo"],
-            f"--host: expected one of {WORLD.host_id}, got 'typo'",
-        ),
-    ],
-)
-def test_the_command_says_what_is_wrong(
-    results: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], expected: str
-) -> None:
-    assert run_app(["decide", *arguments, "--results", str(results)]) == EXIT_USAGE
-    assert expected in capsys.readouterr().err
-
-
-def test_without_runs_no_host_is_known(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["decide", "--workload", "rest", "--results", str(tmp_path)]
-    assert run_app([*command, "--host", "any"]) == EXIT_USAGE
-    assert "--host: expected one of nothing: there is no complete run" in capsys.readouterr().err
-    assert run_app(command) == EXIT_FAILED
-    assert "there is no complete run yet" in capsys.readouterr().out

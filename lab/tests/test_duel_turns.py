@@ -11,7 +11,7 @@ import pytest
 
 from developer.simulated_duels import record_of
 from duel_world import LOAD, SIDES
-from wirebench.catalog.studies import ClosedLoad
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.duel.measure import TURNS_NS, Duel
 from wirebench.duel.plan import DuelLoad, plan_of
 from wirebench.run.bench import Bench

@@ -25,7 +25,7 @@ from developer.gate_power import (
 )
 from developer.simulated_duels import World
 from duel_world import LOAD, SIDES
-from test_gate import stored_duel
+from test_gate_runs import stored_duel
 from wirebench.duel.plan import plan_of
 from wirebench.duel.verdicts import LEVEL, Judged
 from wirebench.gate.thresholds import threshold

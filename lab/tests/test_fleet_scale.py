@@ -24,7 +24,7 @@ from developer.fleet_scale import (
 )
 from test_fleet_rounds import World
 from test_run_measure import plan
-from wirebench.catalog.studies import OpenLoad
+from wirebench.catalog.loads import OpenLoad
 from wirebench.fleet import worker
 from wirebench.fleet.clocks import Clock
 from wirebench.fleet.cluster import Event

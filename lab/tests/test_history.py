@@ -15,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.duel.plan import STUDY as DUEL

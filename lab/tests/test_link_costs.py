@@ -15,10 +15,12 @@ import pytest
 from rich.console import Console
 
 from misbehaving.support import leaves_nothing, program, spec
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import Cell, EachLoad, Policy
+from wirebench.catalog.loads import EachLoad, Policy
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.workloads import GivenRequest
 from wirebench.cli.table import run_tables
 from wirebench.process.link import refusal

@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, make_plan, make_trials, write_run
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import World
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
 from wirebench.report.loads import cost_tables, load_tables
@@ -162,11 +164,12 @@ def test_the_page_has_curves_with_rings_at_the_knees(view: PageView) -> None:
     charts = {chart.id: chart.chart for chart in study.charts}
     assert {"concurrency.load-c50-p99", "concurrency.load-c50-p50"} <= set(charts)
     spec = spec_of(charts["concurrency.load-c50-p99"])
-    lines, rings = spec["layer"]
+    lines, _, names, rings = spec["layer"]
     drawn = {row["entry"] for row in lines["data"]["values"]}
     assert {"cpp/floor", "go/net-http", "python/flask"} <= drawn
     ringed = [row["entry"] for row in rings["data"]["values"]]
     assert sorted(ringed) == sorted(drawn)
+    assert sorted(row["entry"] for row in names["data"]["values"]) == sorted(drawn)
 
 
 def test_the_tables_tell_knee_goodput_and_both_orders(view: PageView) -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from misbehaving.support import CALLS, leaves_nothing, program
 from wirebench.catalog import find_root
-from wirebench.catalog.studies import ClientPolicy
+from wirebench.catalog.loads import ClientPolicy
 from wirebench.cli import phases as command
 from wirebench.cli.arguments import open_catalog
 from wirebench.cli.calling import find_cell

@@ -7,9 +7,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import (
-    Cell,
+from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -17,8 +15,10 @@ from wirebench.catalog.studies import (
     Load,
     RampLoad,
     StormLoad,
-    load_studies,
 )
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import Cell
+from wirebench.catalog.study_files import load_studies
 from wirebench.catalog.warmup import lacking_ns, warmup_operations
 from wirebench.plan.blocks import MAX_ENVIRONMENT_BYTES, Entry, choose_twin, draw_block, entries_of
 from wirebench.plan.choose import choose, plan_cell

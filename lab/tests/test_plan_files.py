@@ -8,15 +8,9 @@ from pathlib import Path
 import pytest
 
 from test_plan import contestant
-from wirebench.catalog.studies import (
-    BroadcastLoad,
-    Cell,
-    ClosedLoad,
-    EachLoad,
-    RampLoad,
-    load_studies,
-    most_connections,
-)
+from wirebench.catalog.loads import BroadcastLoad, ClosedLoad, EachLoad, RampLoad, most_connections
+from wirebench.catalog.studies import Cell
+from wirebench.catalog.study_files import load_studies
 from wirebench.plan.files import processes_for, processes_of, too_few_files
 
 STUDY = load_studies(Path(__file__).resolve().parents[2] / "studies")["concurrency"]

@@ -7,10 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from test_run_session import FakeBench
+from fake_bench import FakeBench
 from wirebench.catalog import load_catalog
+from wirebench.catalog.loads import on_all_cores
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import load_studies, on_all_cores, parse_duration
+from wirebench.catalog.study_files import load_studies
+from wirebench.catalog.units import parse_duration
 from wirebench.run.scope import Scope, scope_of
 from wirebench.store.records import Selection
 

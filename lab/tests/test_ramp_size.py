@@ -6,11 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, write_run
+from fake_bench import FakeBench
+from synthetic_run import write_run
+from synthetic_world import World
 from test_presets_by_time import CATALOG, STUDIES, scope
-from test_run_session import FakeBench
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import RampLoad, RampSize
+from wirebench.catalog.loads import RampLoad
+from wirebench.catalog.selection import RampSize
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.run.scope import scope_of

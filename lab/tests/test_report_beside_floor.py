@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import FLOOR, World
 from wirebench.catalog.units import BYTES, TIMES, scaled, scaled_with_interval
 from wirebench.cli.table import run_tables
 from wirebench.report import analyse_run

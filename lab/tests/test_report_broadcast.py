@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli.table import run_tables
 from wirebench.report import analyse_run, write_report
 from wirebench.report.view import page_view

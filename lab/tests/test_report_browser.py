@@ -11,7 +11,8 @@ import pytest
 
 from browser import Page, chromium, find_chromium
 from synthetic_footprint import footprint
-from synthetic_run import World, studies, write_run
+from synthetic_run import write_run
+from synthetic_world import World, studies
 from wirebench.footprint import records
 from wirebench.report import analyse_run, write_report
 from wirebench.report.facts import facts_of
@@ -86,56 +87,6 @@ def test_every_chart_is_drawn_and_nothing_complains(
     assert page.value("document.documentElement.dataset.theme") == ("dark" if dark else "light")
     assert page.problems == []
     assert [url for url in page.requests if not url.startswith("file:")] == []
-
-
-def test_labels_of_a_chart_do_not_overlap(page: Page, report: Path) -> None:
-    page.window(390, 844, phone=True)
-    page.open(report)
-    page.wait_for(DRAWN)
-    overlaps = page.value(
-        """[...document.querySelectorAll('.chart .role-axis-label')].flatMap(axis => {
-        const boxes = [...axis.querySelectorAll('text')]
-            .filter(text => text.textContent && text.getAttribute('opacity') !== '0')
-            .map(text => ({said: text.textContent, box: text.getBoundingClientRect()}));
-        return boxes.flatMap((one, index) => boxes.slice(index + 1)
-            .filter(other => one.box.left < other.box.right - 1
-                && other.box.left < one.box.right - 1
-                && one.box.top < other.box.bottom - 4 && other.box.top < one.box.bottom - 4)
-            .map(other => [axis.closest('.chart').id, one.said, other.said]));
-    })"""
-    )
-    assert overlaps == []
-
-
-OUTSIDE = """[...document.querySelectorAll('.chart svg')].flatMap(svg => {
-    const whole = svg.getBoundingClientRect();
-    return [...svg.querySelectorAll('text')].filter(text => text.textContent)
-        .map(text => ({said: text.textContent, box: text.getBoundingClientRect()}))
-        .filter(({box}) => box.left < whole.left - 1 || box.right > whole.right + 1
-            || box.top < whole.top - 1 || box.bottom > whole.bottom + 1)
-        .map(({said}) => [svg.closest('.chart').id, said]);
-})"""
-COVERED = """[...document.querySelectorAll('.chart svg .mark-text.role-mark')].flatMap(marks => {
-    const boxes = [...marks.querySelectorAll('text')]
-        .map(text => ({said: text.textContent, box: text.getBoundingClientRect()}));
-    return boxes.flatMap((one, index) => boxes.slice(index + 1)
-        .filter(other => one.box.left < other.box.right && other.box.left < one.box.right
-            && one.box.top < other.box.bottom - 3 && other.box.top < one.box.bottom - 3)
-        .map(other => [marks.closest('.chart').id, one.said, other.said]));
-})"""
-
-
-@pytest.mark.parametrize(("width", "phone"), [(1280, False), (390, True)])
-def test_every_text_of_a_chart_is_whole(
-    page: Page, report: Path, width: int, *, phone: bool
-) -> None:
-    page.window(width, 900, phone=phone)
-    page.open(report)
-    page.wait_for(DRAWN)
-    names = "[...document.querySelectorAll('.chart svg .mark-text text')].length"
-    assert page.value(names) > 50
-    assert page.value(OUTSIDE) == []
-    assert page.value(COVERED) == []
 
 
 def test_a_name_of_the_legend_singles_out_its_line(page: Page, report: Path) -> None:

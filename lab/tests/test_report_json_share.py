@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import FLOOR, World, write_run
+from synthetic_run import write_run
+from synthetic_world import FLOOR, World
 from wirebench.catalog.studies import Cell
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli import calling
 from wirebench.cli.arguments import open_catalog
 from wirebench.cli.calling import find_cell, keep

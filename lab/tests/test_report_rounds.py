@@ -10,11 +10,14 @@ from statistics import median
 
 import pytest
 
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app
 from wirebench.report import analyse_run, export_rounds
-from wirebench.report.charts import Style, curve_chart, round_steps, short_names, spread
+from wirebench.report.drawing import Style
+from wirebench.report.line_names import short_names, spread
+from wirebench.report.lines import curve_chart, round_steps
 from wirebench.report.palette import looks
 from wirebench.report.rounds import ALL_COLUMNS, COLUMNS, WITHOUT, ramp_curves, ramp_totals
 from wirebench.stats.types import CellAnalysis

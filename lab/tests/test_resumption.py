@@ -15,11 +15,13 @@ import pytest
 from rich.console import Console
 
 from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
-from synthetic_run import World, write_run
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.build import build, resolve_command
 from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import ClientLoad, load_study, parse_study
+from wirebench.catalog.loads import ClientLoad
+from wirebench.catalog.study_files import load_study, parse_study
 from wirebench.cli.table import cell_table
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.ports import HOST

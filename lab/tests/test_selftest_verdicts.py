@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synthetic_run import World as SyntheticWorld
-from synthetic_run import make_plan, make_trials, write_run
-from wirebench.catalog.studies import load_studies
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import World as SyntheticWorld
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli import selftest_verdicts
 from wirebench.cli.main import run_app
 from wirebench.plan.blocks import FLOOR

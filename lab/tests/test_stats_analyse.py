@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import FLOOR, World
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats import (
     RunAnalysis,

@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from synthetic_run import World, write_run
-from wirebench.catalog.studies import RampLoad
+from synthetic_run import write_run
+from synthetic_world import World
+from wirebench.catalog.loads import RampLoad
 from wirebench.cli.table import cell_table
 from wirebench.report import analyse_run
 from wirebench.report.figures import breaking_text

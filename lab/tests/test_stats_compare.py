@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from synthetic_run import FLOOR, World, make_plan, make_trials
-from wirebench.catalog.studies import ClosedLoad, Load
+from synthetic_run import make_plan
+from synthetic_trials import make_trials
+from synthetic_world import FLOOR, World
+from wirebench.catalog.loads import ClosedLoad, Load
 from wirebench.plan.model import Plan
 from wirebench.stats import RepeatRecord
 from wirebench.stats.cell import CellData

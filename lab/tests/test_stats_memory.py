@@ -10,8 +10,10 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from synthetic_run import FLOOR, World, make_plan, make_trials, write_run
-from wirebench.catalog.studies import ClosedLoad
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import FLOOR, World
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.cli.table import run_tables
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run

@@ -8,8 +8,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from synthetic_run import ROOT, World, make_plan, make_trials
-from wirebench.catalog.studies import load_studies
+from synthetic_run import make_plan
+from synthetic_trials import make_trials
+from synthetic_world import ROOT, World
+from wirebench.catalog.study_files import load_studies
 from wirebench.stats import analyse
 from wirebench.stats.noise import earlier_twins, noise_band, noise_kind, usable_presets
 from wirebench.stats.settings import DEFAULT

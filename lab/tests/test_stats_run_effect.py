@@ -11,8 +11,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synthetic_run import World as Run
-from synthetic_run import make_plan, make_trials, write_run
+from synthetic_run import make_plan, write_run
+from synthetic_trials import make_trials
+from synthetic_world import World as Run
 from table_worlds import (
     D,
     World,

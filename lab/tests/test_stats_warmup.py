@@ -10,15 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from test_stats_validity import trial
-from wirebench.catalog.studies import (
-    Cell,
-    ClientLoad,
-    ClosedLoad,
-    EachLoad,
-    Load,
-    OpenLoad,
-    RampLoad,
-)
+from wirebench.catalog.loads import ClientLoad, ClosedLoad, EachLoad, Load, OpenLoad, RampLoad
+from wirebench.catalog.studies import Cell
 from wirebench.stats.entry import warm_up_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.warmup import (

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from pydantic import TypeAdapter
 
-from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.loads import ClosedLoad
+from wirebench.catalog.studies import Cell
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole

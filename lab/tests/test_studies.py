@@ -12,20 +12,11 @@ from pydantic import TypeAdapter
 from wirebench.catalog.contestants import load_catalog
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import (
-    HOST,
-    Cell,
-    ClientLoad,
-    ClosedLoad,
-    EachLoad,
-    RampLoad,
-    Study,
-    load_studies,
-    load_study,
-    parse_duration,
-    parse_study,
-    select_cells,
-)
+from wirebench.catalog.loads import HOST, ClientLoad, ClosedLoad, EachLoad, RampLoad
+from wirebench.catalog.selection import select_cells
+from wirebench.catalog.studies import Cell, Study
+from wirebench.catalog.study_files import load_studies, load_study, parse_study
+from wirebench.catalog.units import parse_duration
 from wirebench.plan.choose import choose, takes_part, too_slow_to_warm
 
 STUDIES = Path(__file__).resolve().parents[2] / "studies"

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from misbehaving.support import CALLS, leaves_nothing, program
-from wirebench.catalog.studies import ClientPolicy
+from wirebench.catalog.loads import ClientPolicy
 from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.main import run_app
 from wirebench.process.supervise import Supervisor

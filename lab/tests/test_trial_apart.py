@@ -12,9 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from wirebench.catalog.studies import (
-    ClosedLoad,
-)
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.process import procfs
 from wirebench.process.network import LOOPBACK, Network
 from wirebench.process.supervise import Supervisor

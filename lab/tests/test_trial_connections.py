@@ -12,7 +12,7 @@ import pytest
 
 from misbehaving.support import CALLS, contestant, leaves_nothing, program, spec
 from wirebench.catalog import find_root
-from wirebench.catalog.studies import ClientLoad
+from wirebench.catalog.loads import ClientLoad
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.trial.client_metrics import exact_connections

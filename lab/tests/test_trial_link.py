@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
+from fake_bench import EVERYBODY, STUDIES, FakeBench
 from misbehaving.support import HERE, generator, leaves_nothing, processes_of, program, spec
-from test_run_session import EVERYBODY, STUDIES, FakeBench
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import EachLoad, Policy, link_of
+from wirebench.catalog.loads import EachLoad, Policy, link_of
 from wirebench.process import procfs
 from wirebench.process.link import LinkError, link_command, open_link, refusal
 from wirebench.process.supervise import Supervisor

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     BroadcastLoad,
     ClientLoad,
     ClosedLoad,

@@ -13,7 +13,7 @@ import pytest
 
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import BroadcastLoad, EachLoad, IdleLoad, RampLoad, StormLoad
+from wirebench.catalog.loads import BroadcastLoad, EachLoad, IdleLoad, RampLoad, StormLoad
 from wirebench.catalog.workloads import GivenRequest
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor

@@ -17,7 +17,7 @@ import pytest
 
 from misbehaving.support import HERE, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import EachLoad
+from wirebench.catalog.loads import EachLoad
 from wirebench.process import procfs
 from wirebench.process.stall import server_state
 from wirebench.process.supervise import Supervisor

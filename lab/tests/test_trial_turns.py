@@ -12,7 +12,7 @@ import pytest
 
 from misbehaving.support import CLOSED, PORT_SEED, assert_free, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import EachLoad
+from wirebench.catalog.loads import EachLoad
 from wirebench.process.supervise import Supervisor
 from wirebench.run.local import find_generator
 from wirebench.trial import watchdog

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from wirebench.catalog import Contestant, Role
-from wirebench.catalog.studies import ClientLoad, ClosedLoad, Load
+from wirebench.catalog.loads import ClientLoad, ClosedLoad, Load
 from wirebench.process import cgroup, ports, procfs
 from wirebench.process.supervise import OWNER, Supervisor
 from wirebench.process.types import Program

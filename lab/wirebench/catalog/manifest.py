@@ -18,8 +18,8 @@ from typing import Annotated, Any, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.fields import Duration
 from wirebench.catalog.model import Contestant, Disabled, Feature, Needs, Scheme, Tier, Workload
-from wirebench.catalog.studies import Duration
 
 MANIFEST = "manifest.toml"
 LANGUAGE = "language.toml"

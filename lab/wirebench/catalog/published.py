@@ -12,8 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from wirebench.catalog.contestants import STUDIES, load_catalog
 from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.loads import EachLoad, Load
 from wirebench.catalog.manifest import read_toml
-from wirebench.catalog.studies import METRICS, Cell, EachLoad, Load, Study, load_studies
+from wirebench.catalog.studies import METRICS, Cell, Study
+from wirebench.catalog.study_files import load_studies
 
 FOLDER = "published"
 """In the folder of the studies."""

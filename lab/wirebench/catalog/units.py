@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 Units = Sequence[tuple[float, str]]
@@ -54,6 +55,23 @@ def exact_duration(ns: int) -> str:
         if ns % size == 0:
             return f"{ns // size}{unit}"
     return f"{ns // 1000}us"
+
+
+_WRITTEN = {
+    "us": 1_000,
+    "ms": 1_000_000,
+    "s": 1_000_000_000,
+    "m": 60_000_000_000,
+    "h": 3_600_000_000_000,
+}
+
+
+def parse_duration(text: object) -> int:
+    """``500ms``, ``10s``, ``5m`` as integer nanoseconds."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)(us|ms|s|m|h)", text) if isinstance(text, str) else None
+    if match is None:
+        raise ValueError("expected a duration such as '500ms', '10s' or '5m'")
+    return round(float(match[1]) * _WRITTEN[match[2]])
 
 
 def count_of(number: int, what: str) -> str:

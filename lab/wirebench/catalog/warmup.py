@@ -6,8 +6,7 @@ JVM answers a tenth of what it answers ten seconds later.
 
 from __future__ import annotations
 
-from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     BroadcastLoad,
     ClientLoad,
     ClosedLoad,
@@ -18,6 +17,7 @@ from wirebench.catalog.studies import (
     RampLoad,
     StormLoad,
 )
+from wirebench.catalog.model import Contestant
 
 
 def lacking_ns(contestant: Contestant, load: Load) -> int:

@@ -11,9 +11,11 @@ from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.published import cells_of
-from wirebench.catalog.studies import Cell, ClientLoad, load_studies
+from wirebench.catalog.studies import Cell
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli.arguments import open_catalog, say_left_out
 from wirebench.cli.console import console, error_console, say_warning
 from wirebench.cli.report import RESULTS

@@ -176,11 +176,11 @@ def decide(
     known what is not. Exit code 1: nobody is known to meet all limits.
     """
     from wirebench.catalog.contestants import STUDIES
-    from wirebench.catalog.studies import load_studies
+    from wirebench.catalog.study_files import load_studies
     from wirebench.decide.ask import Asked, QuestionError, question_of
     from wirebench.decide.judge import decide as judged
-    from wirebench.decide.judge import is_wanted, looked_up
     from wirebench.decide.known import read_known
+    from wirebench.decide.places import is_wanted, looked_up
     from wirebench.store.rundir import complete_runs
 
     check_finite("--rate", rate)

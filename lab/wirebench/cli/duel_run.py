@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 
 from wirebench import __version__
 from wirebench.catalog import CatalogError
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, parse_duration
-from wirebench.catalog.units import count_of, rough_duration
+from wirebench.catalog.loads import REPLY_TIMEOUT_NS
+from wirebench.catalog.units import count_of, parse_duration, rough_duration
 from wirebench.cli.arguments import check_finite, check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, say_warning
 from wirebench.cli.execute import RESULTS

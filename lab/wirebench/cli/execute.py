@@ -27,7 +27,8 @@ from wirebench.cli.publish import conclude, publish
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from wirebench.catalog.studies import RampSize, Study
+    from wirebench.catalog.selection import RampSize
+    from wirebench.catalog.studies import Study
     from wirebench.plan.model import Plan
     from wirebench.plan.stop import Look
     from wirebench.run.bench import Bench
@@ -111,7 +112,7 @@ HERE: Site = LocalSite()
 
 def execute(request: Request, *, site: Site = HERE) -> int:
     """Carry out a run, publish it, and return the exit code."""
-    from wirebench.catalog.studies import load_studies
+    from wirebench.catalog.study_files import load_studies
     from wirebench.store.jsonl import StoreError
 
     catalog = open_catalog()
@@ -204,7 +205,7 @@ class _Execution:
             )
 
     def _selection(self) -> Selection:
-        from wirebench.catalog.studies import parse_duration
+        from wirebench.catalog.units import parse_duration
         from wirebench.store.records import Selection
 
         request = self.request

@@ -13,7 +13,7 @@ from rich.text import Text
 from wirebench.catalog import CatalogError, find_root
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.study_files import load_studies
 from wirebench.cli.arguments import check_output
 from wirebench.cli.console import console, error_console
 from wirebench.cli.report import RESULTS, find_run

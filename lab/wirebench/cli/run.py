@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.catalog.studies import RampSize
+from wirebench.catalog.selection import RampSize
 from wirebench.cli.arguments import SELECTOR_HELP, Jobs, refuse_beside
 from wirebench.cli.execute import Request, execute
 

@@ -34,7 +34,7 @@ def check_verdicts(request: Request) -> int:
     """Simulate, print and store; returns the exit code."""
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from wirebench.catalog.studies import load_studies
+    from wirebench.catalog.study_files import load_studies
     from wirebench.catalog.units import rough_duration
     from wirebench.host import capture
     from wirebench.process.interrupt import Interrupted, interruptible

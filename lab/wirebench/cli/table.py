@@ -9,7 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from wirebench.catalog.studies import HIGHER_IS_BETTER, Kind
+from wirebench.catalog.loads import Kind
+from wirebench.catalog.studies import HIGHER_IS_BETTER
 from wirebench.catalog.units import BYTES, Units, count_of, scaled
 from wirebench.plan.model import StudyText
 from wirebench.report import figures, memory

@@ -5,57 +5,32 @@ a server of ours, which answers with the probe's bytes.
 from __future__ import annotations
 
 import re
-import socket
-import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import partial
 
-from wirebench.catalog.workloads import payload
+from wirebench.conformance.answers import (
+    BODY,
+    BODY_BYTES,
+    Answer,
+    Asked,
+    Call,
+    Called,
+    chunked,
+    response,
+    run_client,
+)
 from wirebench.conformance.asking import FIELD_LINE
 from wirebench.conformance.types import Probe, Target, probe
 from wirebench.process.ports import HOST
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import show
 
-BODY_BYTES = 16
-BODY = payload(BODY_BYTES)
-ACCEPT_S = 0.1
-READ_S = 10.0
 MANY_INTERIM = 200_000
 REQUEST_LINE = re.compile(rb"GET /[!-~]* HTTP/1\.1")
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + BODY
 WRONG = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\n" + b"!" * BODY_BYTES
 """What an operation that takes it for its response reports as an error."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Called:
-    """How a client's run ended."""
-
-    ended: bool
-    errors: int | None
-    """Operations that failed; None: it said nothing that could be read."""
-    said: str
-
-
-Call = Callable[[int, int], Called]
-"""Runs the client against this port, for so many operations over one connection if it can."""
 _probe = partial(probe, "client")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Answer:
-    """What a request is answered with."""
-
-    data: bytes
-    closes: bool = False
-    bytewise: bool = False
-    before: bytes = b""
-    """Sent once, before ``data``."""
-    repeat: int = 1
-    """How often ``data`` is sent, or until the client has gone."""
 
 
 def client_probes(call: Call) -> Iterator[Probe]:
@@ -63,112 +38,6 @@ def client_probes(call: Call) -> Iterator[Probe]:
     yield from _refused(call)
     yield from _not_mixed_up(call)
     yield from _requests(call)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Asked:
-    """A request's head, and the port that it came from: its connection."""
-
-    client_port: int
-    head: bytes
-
-
-@contextmanager
-def answering(answers: Sequence[Answer], asked: list[Asked] | None = None) -> Iterator[int]:
-    """A server's port. Its n-th request gets the n-th answer; further ones get the last. The
-    requests are added to ``asked``.
-    """
-    with socket.create_server((HOST, 0)) as listener:
-        listener.settimeout(ACCEPT_S)
-        over = threading.Event()
-        served = iter(range(1 << 30))
-
-        def talk(connection: socket.socket) -> None:
-            with connection:
-                connection.settimeout(READ_S)
-                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                received, peer = b"", connection.getpeername()[1]
-                while not over.is_set():
-                    while b"\r\n\r\n" not in received:
-                        piece = connection.recv(65_536)
-                        if not piece:
-                            return
-                        received += piece
-                    head, _, received = received.partition(b"\r\n\r\n")
-                    if asked is not None:
-                        asked.append(Asked(client_port=peer, head=head))
-                    answer = answers[min(next(served), len(answers) - 1)]
-                    _send(connection, answer, over)
-                    if answer.closes:
-                        return
-
-        def serve() -> None:
-            talks = []
-            while not over.is_set():
-                try:
-                    connection, _ = listener.accept()
-                except TimeoutError:
-                    continue
-                talks.append(threading.Thread(target=_quietly, args=(talk, connection)))
-                talks[-1].start()
-            for one in talks:
-                one.join()
-
-        thread = threading.Thread(target=serve)
-        thread.start()
-        try:
-            yield listener.getsockname()[1]
-        finally:
-            over.set()
-            thread.join()
-
-
-def _quietly(talk: Callable[[socket.socket], None], connection: socket.socket) -> None:
-    with suppress(OSError):  # the client has gone, as it may
-        talk(connection)
-
-
-def _send(connection: socket.socket, answer: Answer, over: threading.Event) -> None:
-    if answer.bytewise:
-        for place in range(len(answer.data)):
-            connection.sendall(answer.data[place : place + 1])
-            over.wait(0.001)
-        return
-    connection.sendall(answer.before)
-    for _ in range(answer.repeat):
-        if over.is_set():
-            return
-        connection.sendall(answer.data)
-
-
-def _run(
-    call: Call,
-    answers: Sequence[Answer],
-    operations: int,
-    errors: Sequence[int],
-    check: Callable[[Sequence[Asked], int], None] = lambda _asked, _port: None,
-) -> str:
-    """Compares the number of operations that failed, then checks what was asked at which port."""
-    asked: list[Asked] = []
-    with answering(answers, asked) as port:
-        called = call(port, operations)
-    wanted = f"{' or '.join(map(str, errors))} of {operations} operations to fail"
-    if not called.ended:
-        raise Mismatch(expected=wanted, received=f"it did not end: {called.said}")
-    # A client that ends with a status and no report has failed in all of them.
-    found = operations if called.errors is None else called.errors
-    if found not in errors:
-        raise Mismatch(expected=wanted, received=f"{found} of {operations}: {called.said}")
-    check(asked, port)
-    return f"{found} of {operations} failed"
-
-
-def _response(*lines: str, body: bytes = b"", status: str = "HTTP/1.1 200 OK") -> bytes:
-    return "\r\n".join([status, *lines, "", ""]).encode("latin-1") + body
-
-
-def _chunked(body: bytes) -> bytes:
-    return _response("Transfer-Encoding: chunked", body=body)
 
 
 # ---- responses to take ----
@@ -184,38 +53,38 @@ def _taken(call: Call) -> Iterator[Probe]:
             "length_zeros",
             "9112 6.3 MUST",
             "Content-Length: 0016",
-            Answer(data=_response("Content-Length: 0016", body=BODY)),
+            Answer(data=response("Content-Length: 0016", body=BODY)),
         ),
         (
             "until_close",
             "9112 6.3 MUST",
             "a body without length that ends with the connection",
-            Answer(data=_response(body=BODY), closes=True),
+            Answer(data=response(body=BODY), closes=True),
         ),
         (
             "chunked",
             "9112 7.1 MUST",
             "a chunked body",
-            Answer(data=_chunked(b"10\r\n" + BODY + b"\r\n0\r\n\r\n")),
+            Answer(data=chunked(b"10\r\n" + BODY + b"\r\n0\r\n\r\n")),
         ),
         (
             "chunk_extensions",
             "9112 7.1.1 MUST",
             "chunks with extensions, zeros before a size and a capital in another",
-            Answer(data=_chunked(chunks)),
+            Answer(data=chunked(chunks)),
         ),
         (
             "trailers",
             "9112 7.1.2 MUST",
             "a chunked body with trailer fields",
-            Answer(data=_chunked(b"10\r\n" + BODY + b"\r\n0\r\nX: y\r\nZ: z\r\n\r\n")),
+            Answer(data=chunked(b"10\r\n" + BODY + b"\r\n0\r\nX: y\r\nZ: z\r\n\r\n")),
         ),
         (
             "coding_case",
             "9112 7 MUST",
             "Transfer-Encoding: Chunked, in another case",
             Answer(
-                data=_response(
+                data=response(
                     "Transfer-Encoding: Chunked", body=b"10\r\n" + BODY + b"\r\n0\r\n\r\n"
                 )
             ),
@@ -224,7 +93,7 @@ def _taken(call: Call) -> Iterator[Probe]:
             "names_and_spaces",
             "9110 5.1 MUST",
             "field names in capitals, spaces and tabs around values",
-            Answer(data=_response(f"CONTENT-LENGTH: \t {BODY_BYTES} \t", body=BODY)),
+            Answer(data=response(f"CONTENT-LENGTH: \t {BODY_BYTES} \t", body=BODY)),
         ),
         (
             "interim_100",
@@ -246,25 +115,25 @@ def _taken(call: Call) -> Iterator[Probe]:
             "reason_empty",
             "9112 4 SHOULD",
             "a status line without a reason: HTTP/1.1 200 and a space",
-            Answer(data=_response(length, body=BODY, status="HTTP/1.1 200 ")),
+            Answer(data=response(length, body=BODY, status="HTTP/1.1 200 ")),
         ),
         (
             "reason_other",
             "9112 4 SHOULD",
             "the status 200 with the reason Not Found",
-            Answer(data=_response(length, body=BODY, status="HTTP/1.1 200 Not Found")),
+            Answer(data=response(length, body=BODY, status="HTTP/1.1 200 Not Found")),
         ),
         (
             "version_1_0",
             "9110 2.5 MUST",
             "a response of HTTP/1.0",
-            Answer(data=_response(length, body=BODY, status="HTTP/1.0 200 OK"), closes=True),
+            Answer(data=response(length, body=BODY, status="HTTP/1.0 200 OK"), closes=True),
         ),
         (
             "field_unknown",
             "9110 5.1 SHOULD",
             "an unknown field in the response",
-            Answer(data=_response(length, "X-Unheard-Of: y", body=BODY)),
+            Answer(data=response(length, "X-Unheard-Of: y", body=BODY)),
         ),
         (
             "bytewise",
@@ -272,7 +141,7 @@ def _taken(call: Call) -> Iterator[Probe]:
             "100 and 200 with chunks and a trailer, one byte at a time",
             Answer(
                 data=b"HTTP/1.1 100 Continue\r\n\r\n"
-                + _chunked(b"a\r\n" + head + b"\r\n6\r\n" + tail + b"\r\n0\r\nX: y\r\n\r\n"),
+                + chunked(b"a\r\n" + head + b"\r\n6\r\n" + tail + b"\r\n0\r\nX: y\r\n\r\n"),
                 bytewise=True,
             ),
         ),
@@ -280,19 +149,19 @@ def _taken(call: Call) -> Iterator[Probe]:
             "close_said",
             "9112 9.6 MUST",
             "Connection: close with each response",
-            Answer(data=_response(length, "Connection: close", body=BODY), closes=True),
+            Answer(data=response(length, "Connection: close", body=BODY), closes=True),
         ),
         (
             "folded",
             "9112 5.2 MUST",
             "a field folded over two lines",
-            Answer(data=_response("X: a", " b", length, body=BODY)),
+            Answer(data=response("X: a", " b", length, body=BODY)),
         ),
         (
             "lengths_alike",
             "9112 6.3 MAY",
             "Content-Length: 16, 16",
-            Answer(data=_response("Content-Length: 16, 16", body=BODY)),
+            Answer(data=response("Content-Length: 16, 16", body=BODY)),
         ),
     ):
         yield _probe(
@@ -300,7 +169,7 @@ def _taken(call: Call) -> Iterator[Probe]:
             standard,
             sent,
             "two operations that succeed",
-            lambda _, answer=answer: _run(call, [answer], 2, [0]),  # type: ignore[misc]
+            lambda _, answer=answer: run_client(call, [answer], 2, [0]),  # type: ignore[misc]
         )
 
 
@@ -316,44 +185,44 @@ def _refused(call: Call) -> Iterator[Probe]:
             "body_cut",
             "9112 8 MUST",
             "16 bytes where 17 are announced, and the end",
-            _response("Content-Length: 17", body=BODY),
+            response("Content-Length: 17", body=BODY),
         ),
         (
             "last_chunk_missing",
             "9112 8 MUST",
             "chunks without the last, and the end",
-            _chunked(bodies),
+            chunked(bodies),
         ),
         (
             "chunk_cut",
             "9112 8 MUST",
             "a chunk that is cut, and the end",
-            _chunked(b"11\r\n" + BODY),
+            chunked(b"11\r\n" + BODY),
         ),
         (
             "trailer_cut",
             "9112 8 MUST",
             "the last chunk without the end of the trailer section",
-            _chunked(bodies + b"0\r\n"),
+            chunked(bodies + b"0\r\n"),
         ),
         (
             "lengths_differ",
             "9112 6.3 MUST",
             "Content-Length: 16 and Content-Length: 17",
-            _response("Content-Length: 16", "Content-Length: 17", body=BODY),
+            response("Content-Length: 16", "Content-Length: 17", body=BODY),
         ),
         (
             "lengths_differ_list",
             "9112 6.3 MUST",
             "Content-Length: 16, 17",
-            _response("Content-Length: 16, 17", body=BODY),
+            response("Content-Length: 16, 17", body=BODY),
         ),
         *(
             (
                 f"length_{what}",
                 "9112 6.3 MUST",
                 f"Content-Length: {value}",
-                _response(f"Content-Length: {value}", body=BODY),
+                response(f"Content-Length: {value}", body=BODY),
             )
             for what, value in (
                 ("negative", "-16"),
@@ -367,20 +236,20 @@ def _refused(call: Call) -> Iterator[Probe]:
             "length_beside_coding",
             "9112 6.3 MUST",
             "Transfer-Encoding: chunked with Content-Length: 16 and 16 bytes that are no chunks",
-            _response("Content-Length: 16", "Transfer-Encoding: chunked", body=BODY),
+            response("Content-Length: 16", "Transfer-Encoding: chunked", body=BODY),
         ),
         (
             "chunk_overflow",
             "9112 7.1 MUST",
             "a chunk of the size 2^64 + 16",
-            _chunked(b"10000000000000010\r\n" + BODY + b"\r\n0\r\n\r\n"),
+            chunked(b"10000000000000010\r\n" + BODY + b"\r\n0\r\n\r\n"),
         ),
         *(
             (
                 f"chunk_{what}",
                 "9112 7.1 MUST",
                 f"a chunk of the size {size.decode()!r}",
-                _chunked(size + b"\r\n" + BODY + b"\r\n0\r\n\r\n"),
+                chunked(size + b"\r\n" + BODY + b"\r\n0\r\n\r\n"),
             )
             for what, size in (
                 ("word", b"xyz"),
@@ -393,7 +262,7 @@ def _refused(call: Call) -> Iterator[Probe]:
             "chunk_long",
             "9112 7.1 MUST",
             "a chunk longer than its size",
-            _chunked(b"0F\r\n" + BODY + b"\r\n0\r\n\r\n"),
+            chunked(b"0F\r\n" + BODY + b"\r\n0\r\n\r\n"),
         ),
         (
             "switched_unasked",
@@ -432,15 +301,15 @@ def _refused(call: Call) -> Iterator[Probe]:
             standard,
             sent,
             "an operation that fails",
-            lambda _, data=data: _run(call, [Answer(data=data, closes=True)], 1, [1]),  # type: ignore[misc]
+            lambda _, data=data: run_client(call, [Answer(data=data, closes=True)], 1, [1]),  # type: ignore[misc]
         )
-    loop = _response("Location: /payload/16", "Content-Length: 0", status="HTTP/1.1 302 Found")
+    loop = response("Location: /payload/16", "Content-Length: 0", status="HTTP/1.1 302 Found")
     yield _probe(
         "redirect_loop",
         "9110 15.4 SHOULD",
         "302 to the same resource, each time",
         "an operation that fails: loops are detected",
-        lambda _: _run(call, [Answer(data=loop)], 1, [1]),
+        lambda _: run_client(call, [Answer(data=loop)], 1, [1]),
     )
     fields = b"HTTP/1.1 200 OK\r\n" + (b"X: " + b"y" * 1019 + b"\r\n") * 1024
     yield _probe(
@@ -448,14 +317,16 @@ def _refused(call: Call) -> Iterator[Probe]:
         "9110 5.4 MAY",
         "a MiB of fields without an end, again and again",
         "an operation that fails: heads have a limit",
-        lambda _: _run(call, [Answer(data=fields[17:], before=fields[:17], repeat=64)], 1, [1]),
+        lambda _: run_client(
+            call, [Answer(data=fields[17:], before=fields[:17], repeat=64)], 1, [1]
+        ),
     )
     yield _probe(
         "interim_endless",
         "9110 15.2 MAY",
         f"{MANY_INTERIM:,} times 100, without a final response",
         "an operation that fails",
-        lambda _: _run(
+        lambda _: run_client(
             call,
             [
                 Answer(
@@ -486,23 +357,21 @@ def _not_mixed_up(call: Call) -> Iterator[Probe]:
             "body_of_204",
             "9112 6.3 MUST",
             "204 with Content-Length and a body that is a response",
-            _response(
-                f"Content-Length: {len(WRONG)}", body=WRONG, status="HTTP/1.1 204 No Content"
-            ),
+            response(f"Content-Length: {len(WRONG)}", body=WRONG, status="HTTP/1.1 204 No Content"),
             [1],
         ),
         (
             "body_of_304",
             "9112 6.3 MUST",
             "304 with Content-Length and no body",
-            _response("Content-Length: 16", status="HTTP/1.1 304 Not Modified"),
+            response("Content-Length: 16", status="HTTP/1.1 304 Not Modified"),
             [1],
         ),
         (
             "behind_failure",
             "9112 6.3 MUST",
             "two lengths, and a response behind the body",
-            _response("Content-Length: 16", "Content-Length: 0", body=BODY + WRONG),
+            response("Content-Length: 16", "Content-Length: 0", body=BODY + WRONG),
             [1],
         ),
     ):
@@ -511,7 +380,7 @@ def _not_mixed_up(call: Call) -> Iterator[Probe]:
             standard,
             f"{sent}; then a right response to the second request",
             f"{errors[0]} of two operations fails",
-            lambda _, first=first, errors=errors: _run(  # type: ignore[misc]
+            lambda _, first=first, errors=errors: run_client(  # type: ignore[misc]
                 call, [Answer(data=first), Answer(data=GOOD)], 2, errors
             ),
         )
@@ -521,7 +390,7 @@ def _not_mixed_up(call: Call) -> Iterator[Probe]:
 
 
 def _requests(call: Call) -> Iterator[Probe]:
-    kept = _response(f"Content-Length: {BODY_BYTES}", "Connection: close", body=BODY)
+    kept = response(f"Content-Length: {BODY_BYTES}", "Connection: close", body=BODY)
     for name, standard, expected, answer, check in (
         ("request_line", "9112 3.2.1 MUST", "GET, a path and HTTP/1.1", GOOD, _line_is_right),
         (
@@ -552,7 +421,7 @@ def _requests(call: Call) -> Iterator[Probe]:
             standard,
             "a right response" + (" with Connection: close" if answer == kept else ""),
             f"two operations that succeed; {expected}",
-            lambda _, answer=answer, check=check: _run(  # type: ignore[misc]
+            lambda _, answer=answer, check=check: run_client(  # type: ignore[misc]
                 call, [Answer(data=answer)], 2, [0], check
             ),
         )

@@ -9,9 +9,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import ClientLoad
-from wirebench.conformance.client_probes import BODY_BYTES, NOWHERE, Called, client_probes
+from wirebench.conformance.answers import BODY_BYTES, Called
+from wirebench.conformance.client_probes import NOWHERE, client_probes
 from wirebench.conformance.run import probes_for, run_probes
 from wirebench.conformance.types import PARTS, Part, Probe, ProbeResult, Target
 from wirebench.process import ports

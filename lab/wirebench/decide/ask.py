@@ -9,7 +9,7 @@ from typing import TypeVar, get_args
 
 from wirebench.catalog.licences import PERMISSIVE, LicenceError, parse
 from wirebench.catalog.model import SCHEMES, WORKLOADS
-from wirebench.catalog.studies import parse_duration
+from wirebench.catalog.units import parse_duration
 from wirebench.decide.question import By, Question
 
 Name = TypeVar("Name", bound=str)

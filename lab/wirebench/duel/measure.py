@@ -6,8 +6,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import ClosedLoad
 from wirebench.duel.plan import DuelLoad
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import LEVEL, Judged, judged, spent

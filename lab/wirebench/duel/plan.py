@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from wirebench.catalog.loads import REPLY_TIMEOUT_NS, ClosedLoad, OpenLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, Cell, ClosedLoad, OpenLoad
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import count_of
 from wirebench.duel.sides import Side
 from wirebench.plan.blocks import choose_twin, entries_of

@@ -17,7 +17,7 @@ from typing import Literal, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import ClientLoad, Load
+from wirebench.catalog.loads import ClientLoad, Load
 from wirebench.catalog.workloads import Request
 from wirebench.fleet.channel import Channel, ChannelError
 from wirebench.fleet.clocks import Clock, compare_clocks

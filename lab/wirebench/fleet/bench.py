@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.loads import ClientLoad, Load
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import ClientLoad, Load
 from wirebench.catalog.units import count_of
 from wirebench.fleet.bundles import Packed, pack_contestant, pack_programs
 from wirebench.fleet.cluster import HostError

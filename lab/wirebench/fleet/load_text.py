@@ -12,7 +12,8 @@ from wirebench.report.plain import drawn, element, plain_page, plain_table
 
 # Imported where it is used: charts take most of a second.
 if TYPE_CHECKING:
-    from wirebench.report.charts import AnyChart, Curve, CurveKind
+    from wirebench.report.drawing import AnyChart
+    from wirebench.report.lines import Curve, CurveKind
 
 ALL = "all together"
 MOST_DRAWN = 8
@@ -140,8 +141,9 @@ def _links(whole: Whole) -> Iterator[tuple[str, ...]]:
 
 def _charts(whole: Whole) -> Iterator[tuple[str, str, AnyChart]]:
     """Title, how to read it, chart. What was not measured has none."""
-    from wirebench.report.charts import Style, curve_chart, percentiles
+    from wirebench.report.drawing import Style
     from wirebench.report.histograms import curve, merge
+    from wirebench.report.lines import curve_chart, percentiles
     from wirebench.report.palette import looks
 
     names = [ALL, *_drawn(whole)]
@@ -169,7 +171,7 @@ def _charts(whole: Whole) -> Iterator[tuple[str, str, AnyChart]]:
 
 
 def _curve(title: str, kind: CurveKind, rows: list[dict[str, Any]]) -> Curve:
-    from wirebench.report.charts import Curve
+    from wirebench.report.lines import Curve
 
     names = tuple(dict.fromkeys(str(row["entry"]) for row in rows))
     return Curve(rows=rows, names=names, title=title, kind=kind, x_title="seconds")

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from pydantic import ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import OpenLoad
+from wirebench.catalog.loads import OpenLoad
 from wirebench.fleet import worker
 from wirebench.fleet.bench import FleetBench
 from wirebench.fleet.cluster import Event, HostError

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import CALLED, TLS_SCHEMES, Contestant, Scheme, Workload
-from wirebench.catalog.studies import ClientLoad
 from wirebench.footprint.model import FootprintError
 from wirebench.process import certificates, interrupt
 from wirebench.process.client import run_client

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.studies import parse_duration
+from wirebench.catalog.units import parse_duration
 from wirebench.stats.summary import higher_is_better
 
 ERRORS = "errors"

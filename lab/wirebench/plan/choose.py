@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
+from wirebench.catalog.loads import ClientLoad, on_all_cores, over_tls
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import Cell, ClientLoad, Preset, Study, on_all_cores, over_tls
+from wirebench.catalog.studies import Cell, Preset, Study
 from wirebench.plan.blocks import choose_twin, entries_of
 from wirebench.plan.estimate import warming_ns
 from wirebench.plan.files import processes_for, processes_of

@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     REPLY_TIMEOUT_NS,
     BroadcastLoad,
-    Cell,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -22,6 +20,8 @@ from wirebench.catalog.studies import (
     RampLoad,
     StormLoad,
 )
+from wirebench.catalog.model import Contestant
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.warmup import lacking_ns, warmup_operations
 from wirebench.plan.repeats import repeat_of
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import math
 
+from wirebench.catalog.loads import most_connections
 from wirebench.catalog.model import ONE_PROCESS, Contestant
-from wirebench.catalog.studies import Cell, most_connections
+from wirebench.catalog.studies import Cell
 
 SHARE = 0.8
 """How much of a process's open files its even share of the connections may fill. The kernel, or the

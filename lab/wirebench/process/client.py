@@ -12,7 +12,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import ClientLoad
+from wirebench.catalog.loads import ClientLoad
 from wirebench.process.names import LOCALHOST, with_names
 from wirebench.process.process import Process
 from wirebench.process.start import pad

@@ -59,7 +59,7 @@ def _articles(run: StoredRun) -> Articles:
     from wirebench.catalog.contestants import STUDIES, find_root
     from wirebench.catalog.errors import CatalogError
     from wirebench.catalog.published import published_of, published_studies
-    from wirebench.catalog.studies import load_studies
+    from wirebench.catalog.study_files import load_studies
 
     try:
         root = find_root()

@@ -7,8 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from wirebench.catalog.loads import HOST, ClientLoad, Load
 from wirebench.catalog.published import Artefact
-from wirebench.catalog.studies import HOST, Cell, ClientLoad, Load
+from wirebench.catalog.studies import Cell
 from wirebench.report.figures import amount, value_of
 from wirebench.report.model import TableView
 from wirebench.stats.types import CellAnalysis

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from wirebench.catalog.link import Link
+from wirebench.catalog.loads import EachLoad, link_of
 from wirebench.catalog.model import JSON_WORKLOADS
-from wirebench.catalog.studies import Cell, EachLoad, link_of
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import count_of, duration
 from wirebench.plan.model import PlannedCell
-from wirebench.report.charts import Style, bar_chart, curve_chart, forest, percentiles
+from wirebench.report.bars import bar_chart
+from wirebench.report.charts import forest
 from wirebench.report.curves import percentile_curves
+from wirebench.report.drawing import Style
 from wirebench.report.facts import Conformance, Facts
 from wirebench.report.figures import (
     COLUMNS,
@@ -26,6 +29,7 @@ from wirebench.report.figures import (
     title,
     value_of,
 )
+from wirebench.report.lines import curve_chart, percentiles
 from wirebench.report.model import HOW_CURVES, CellView, ChartView
 from wirebench.report.rounds import ramp_curves, ramp_totals
 from wirebench.report.rows import table_row, validity_row
@@ -85,7 +89,6 @@ def cell_view(
         basis=_basis(cell, planned.cell, ideal),
         columns=tuple(columns),
         rows=tuple(rows),
-        remarked=any(row.remarks for row in rows),
         link_costs=cell.link_costs,
         charts=tuple(_cell_charts(cell, trials, style)),
         checks=tuple(

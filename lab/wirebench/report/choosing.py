@@ -9,9 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from wirebench.catalog.licences import is_permissive
-from wirebench.catalog.model import unit_of
-from wirebench.catalog.studies import (
-    Cell,
+from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -20,12 +18,15 @@ from wirebench.catalog.studies import (
     on_all_cores,
     over_tls,
 )
+from wirebench.catalog.model import unit_of
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import BYTES, scaled
 from wirebench.footprint.model import Footprint
-from wirebench.report.charts import Style, Trade, trade_chart
+from wirebench.report.drawing import Style
 from wirebench.report.facts import Facts
 from wirebench.report.figures import MEMORY_PER_CONNECTION, figure, figure_sign, noun
 from wirebench.report.model import ChartView, ChoiceField, ChoiceRow, ChoiceView, Criterion
+from wirebench.report.trades import Trade, trade_chart
 from wirebench.stats.bottleneck import LIMITED_METRICS
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import BlockMedian, CellAnalysis, EntryAnalysis

@@ -6,8 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from wirebench.catalog.loads import on_all_cores
 from wirebench.catalog.published import Claim, Measure, Prediction, Published
-from wirebench.catalog.studies import Study, on_all_cores
+from wirebench.catalog.studies import Study
 from wirebench.report.figures import bound_sign, noun, ratio_text
 from wirebench.report.published import entry_or_fallback
 from wirebench.report.runs import PRESETS

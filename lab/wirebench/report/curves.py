@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wirebench.catalog.studies import Cell, ClosedLoad, on_all_cores
-from wirebench.report.charts import Curve, CurveKind
+from wirebench.catalog.loads import ClosedLoad, on_all_cores
+from wirebench.catalog.studies import Cell
 from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge
+from wirebench.report.lines import Curve, CurveKind
 from wirebench.stats.types import CellAnalysis, TrialView
 
 

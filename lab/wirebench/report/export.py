@@ -8,7 +8,8 @@ from pathlib import Path
 
 import vl_convert
 
-from wirebench.report.charts import AnyChart, heat_map
+from wirebench.report.charts import heat_map
+from wirebench.report.drawing import AnyChart
 from wirebench.report.figures import noun
 from wirebench.report.matrix import comparable
 from wirebench.report.page import spec_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 
+from wirebench.catalog.loads import Kind
 from wirebench.catalog.model import Unit
-from wirebench.catalog.studies import Kind
 from wirebench.catalog.units import (
     BYTES,
     TIMES,
@@ -127,7 +127,7 @@ _TITLES = {
     "success_ratio": "answered",
     "connect_ns": "time to connect",
     "connect_cpu_ns": "server CPU to connect",
-    "connect_failed": "connections refused",
+    "connect_failed": "refused",
     "errors": "errors",
     "cpu_per_operation_ns": "CPU per operation",
     "cpu_over_floor": "CPU over the floor",
@@ -343,8 +343,8 @@ def faults_text(cell: CellAnalysis) -> str | None:
     if cell.kind != "closed" or not any(one.faults for one in cell.entries):
         return None
     return (
-        "connections refused (or not open in time) and errors (requests without a right reply): the"
-        " most in any trial, failed ones too"
+        "refused (connections that were, or were not open in time) and errors (requests without a"
+        " right reply): the most in any trial, failed ones too"
     )
 
 

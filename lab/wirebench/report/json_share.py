@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirebench.catalog.studies import Cell, RampLoad
+from wirebench.catalog.loads import RampLoad
+from wirebench.catalog.studies import Cell
 from wirebench.report.facts import Facts
 from wirebench.report.figures import bound_sign, figure, figure_sign, value_of
 from wirebench.report.model import TableView

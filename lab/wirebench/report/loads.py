@@ -6,9 +6,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, over_tls
-from wirebench.report.charts import Curve, Style, curve_chart
+from wirebench.catalog.loads import ClosedLoad, OpenLoad, over_tls
+from wirebench.catalog.studies import Cell
+from wirebench.report.drawing import Style
 from wirebench.report.figures import bound_sign, figure, figure_sign, rank_text, title
+from wirebench.report.lines import Curve, curve_chart
 from wirebench.report.model import ChartView, TableView
 from wirebench.stats.bottleneck import bound_of
 from wirebench.stats.load_curve import LoadCurve, LoadPoint

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from wirebench.catalog.studies import Cell, on_all_cores
+from wirebench.catalog.loads import on_all_cores
+from wirebench.catalog.studies import Cell
 from wirebench.report.figures import SIGNS, bound_sign, figure, figure_sign, noun, times
 from wirebench.report.model import Matrix, MatrixField
 from wirebench.stats.types import (
@@ -71,9 +72,7 @@ def _matrix_field(entry: EntryAnalysis | None, metric: str, heat: float) -> Matr
     return MatrixField(
         text=figure_sign(entry, metric) + figure(metric, summary.median),
         under=(
-            f"{bound_sign(entry.standing.bound)}{times(ratio.estimate)} of the floor"
-            if ratio is not None
-            else ""
+            bound_sign(entry.standing.bound) + times(ratio.estimate) if ratio is not None else ""
         ),
         sign=SIGNS[entry.mark] if entry.mark else "",
         mark=entry.mark or "",

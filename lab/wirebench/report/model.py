@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 
-from wirebench.report.charts import AnyChart
 from wirebench.report.claims import ClaimView
+from wirebench.report.drawing import AnyChart
 from wirebench.report.facts import Facts
 from wirebench.report.palette import Look
 from wirebench.report.published import BesideTable
@@ -16,6 +18,10 @@ from wirebench.stats.types import (
     FailureCount,
 )
 
+LINE = 22
+"""Characters that a figure has at most, without its interval; what is longer are words."""
+MOST_CELLS = 9
+"""Cells side by side in one table."""
 HOW_CURVES = (
     "Each line is a contestant; the points are medians over the blocks. Press a name above to"
     " highlight it."
@@ -91,8 +97,6 @@ class CellView:
     """The basis of the figures: blocks, band, twin, server."""
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
-    remarked: bool
-    """Whether any row has a remark."""
     link_costs: tuple[str, ...]
     """What requests over a link wait for, an entry a line."""
     charts: tuple[ChartView, ...]
@@ -110,6 +114,13 @@ class TableView:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     """The first of each is a contestant."""
+
+    @property
+    def wraps(self) -> tuple[bool, ...]:
+        """Of each column, whether it has texts that are too long for one line."""
+        texts = zip(*(row[1:] for row in self.rows), strict=True)
+        wide = [any(len(text.split(" [")[0]) > LINE for text in column) for column in texts]
+        return tuple(wide) or (False,) * len(self.columns)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -130,6 +141,13 @@ class Matrix:
     """Anchor and id."""
     rows: tuple[tuple[str, tuple[MatrixField, ...]], ...]
     shows: str
+
+    @property
+    def parts(self) -> tuple[tuple[int, int], ...]:
+        """The first cell and the end of each of the tables that the page has room for."""
+        count = math.ceil(len(self.cells) / MOST_CELLS)
+        ends = [len(self.cells) * part // count for part in range(count + 1)]
+        return tuple(pairwise(ends))
 
 
 @dataclass(frozen=True, kw_only=True)

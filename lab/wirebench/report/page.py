@@ -15,9 +15,9 @@ from typing import Any
 
 import vl_convert
 from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
-from wirebench.report.charts import AnyChart
+from wirebench.report.drawing import AnyChart
 from wirebench.report.figures import BOUNDS_LEGEND, visible
 from wirebench.report.model import PageView
 from wirebench.report.palette import ON_DARK
@@ -39,6 +39,7 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
     )
     environment.filters["visible"] = visible
     environment.filters["breakable"] = breakable
+    environment.filters["with_interval"] = with_interval
     bundle, script = charting_library(cache), _text("page.js")
     hashes = " ".join(f"'sha256-{_sha256(text)}'" for text in (bundle, script))
     allowed = (
@@ -64,9 +65,17 @@ def render(page: PageView, *, cache: Path | None = None) -> str:
 
 
 def breakable(name: str) -> Markup:
-    """An identity that may wrap after its slash."""
-    language, slash, rest = name.partition("/")
-    return Markup("{}{}<wbr>{}").format(language, slash, rest)
+    """An identity or a path that may wrap after a slash."""
+    return Markup("/<wbr>").join(name.split("/"))
+
+
+def with_interval(text: str) -> Markup:
+    """A figure that may wrap before its interval, and nowhere else."""
+    figure, bracket, interval = text.partition(" [")
+    if not bracket:
+        return escape(text)
+    whole = Markup('<span class="whole">{}</span>').format
+    return Markup('<span class="parts">{} {}</span>').format(whole(figure), whole(f"[{interval}"))
 
 
 def _text(name: str) -> str:

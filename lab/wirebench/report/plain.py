@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 # Imported where they are used: a duel draws nothing, and they take most of a second.
 if TYPE_CHECKING:
-    from wirebench.report.charts import AnyChart
+    from wirebench.report.drawing import AnyChart
 
 _STYLE = (
     ":root{color-scheme:light dark}"

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from wirebench.catalog.studies import RampLoad
+from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.units import BYTES, duration, scaled
 from wirebench.plan.model import Plan
-from wirebench.report.charts import Bar, Curve, CurveKind
+from wirebench.report.bars import Bar
 from wirebench.report.figures import broke_at, percent
+from wirebench.report.lines import Curve, CurveKind
 from wirebench.stats.types import CellAnalysis, TrialView
 from wirebench.stats.validity import number
 from wirebench.store.rundir import StoredRun
@@ -118,7 +119,6 @@ def _curve(
         title=heading,
         kind=kind,
         x_title="clients",
-        named=True,
     )
 
 

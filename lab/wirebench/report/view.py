@@ -15,16 +15,17 @@ from wirebench.plan.model import Plan, StudyText
 from wirebench.report import memory
 from wirebench.report.artefacts import artefact_table, on_and_off_tables
 from wirebench.report.cells import cell_view
-from wirebench.report.charts import Style, Target, curve_chart
 from wirebench.report.checked import verdicts_sentence
 from wirebench.report.choosing import choice_view
 from wirebench.report.claims import ClaimView, claim_views
 from wirebench.report.curves import ladder_curves
+from wirebench.report.drawing import Style, Target
 from wirebench.report.facts import Facts, conformance, facts_of
 from wirebench.report.figures import moment
 from wirebench.report.footprints import footprints_of, footprints_view
 from wirebench.report.frameworks import framework_tables
 from wirebench.report.json_share import json_tables
+from wirebench.report.lines import curve_chart
 from wirebench.report.loads import cost_tables, load_charts, load_tables
 from wirebench.report.matrix import comparable, matrix_of
 from wirebench.report.model import (

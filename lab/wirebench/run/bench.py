@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
+from wirebench.catalog.loads import EachLoad, Load, on_all_cores
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import Cell, EachLoad, Load, on_all_cores
+from wirebench.catalog.studies import Cell
 from wirebench.store.records import VerifyRecord
 from wirebench.trial.record import FailureRecord, TrialRecord
 from wirebench.trial.types import TrialSpec

@@ -14,8 +14,8 @@ from wirebench.build.cache import build_key
 from wirebench.build.copies import CannotCopyError, Copies
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
+from wirebench.catalog.loads import Load, link_of
 from wirebench.catalog.model import Contestant, Role, Workload
-from wirebench.catalog.studies import Load, link_of
 from wirebench.conformance.contestant import read_results
 from wirebench.host import can_keep_awake, capture, cores_awake, presence, presences
 from wirebench.host.debian import install_line

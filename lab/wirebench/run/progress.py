@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from wirebench.catalog.studies import link_of
+from wirebench.catalog.loads import link_of
 from wirebench.catalog.units import rough_duration
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan

@@ -6,8 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.loads import link_of
 from wirebench.catalog.model import Contestant, Role
-from wirebench.catalog.studies import Cell, Preset, Study, link_of, select_cells, with_ramps
+from wirebench.catalog.selection import select_cells, with_ramps
+from wirebench.catalog.studies import Cell, Preset, Study
 from wirebench.plan.choose import (
     Chosen,
     choose,

@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import ClientLoad, Preset, Study
+from wirebench.catalog.studies import Preset, Study
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.choose import Chosen, plan_cell
 from wirebench.plan.estimate import Pace, block_ns, build_ns, trial_of_ns

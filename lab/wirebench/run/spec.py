@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from wirebench.catalog.loads import OpenLoad
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import OpenLoad
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import PlannedCell
 from wirebench.run.bench import threads_of

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from wirebench.catalog.studies import Cell, ClosedLoad
+from wirebench.catalog.loads import ClosedLoad
+from wirebench.catalog.studies import Cell
 from wirebench.plan.blocks import FLOOR, PlannedTrial, entries_of
 from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell, StudyText

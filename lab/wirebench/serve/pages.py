@@ -19,11 +19,12 @@ from markupsafe import Markup
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.model import SCHEMES, WORKLOADS
-from wirebench.catalog.studies import load_studies
+from wirebench.catalog.study_files import load_studies
 from wirebench.catalog.units import rough_duration
 from wirebench.decide.ask import ORDERS, RFCS, Asked, QuestionError, question_of
-from wirebench.decide.judge import decide, is_wanted, looked_up
+from wirebench.decide.judge import decide
 from wirebench.decide.known import Known, read_known
+from wirebench.decide.places import is_wanted, looked_up
 from wirebench.decide.question import Question
 from wirebench.decide.text import alike, headline, rank_text, sources
 from wirebench.duel.stored import said_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 
+from wirebench.catalog.loads import Kind
 from wirebench.catalog.model import unit_of
-from wirebench.catalog.studies import Kind
 from wirebench.stats.bottleneck import (
     LIMITED_METRICS,
     bottleneck,

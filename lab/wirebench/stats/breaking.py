@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from wirebench.catalog.studies import RampLoad
+from wirebench.catalog.loads import RampLoad
 from wirebench.stats.types import Breaking, TrialView
 from wirebench.stats.validity import number
 

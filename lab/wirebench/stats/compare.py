@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from scipy import special
 
+from wirebench.catalog.loads import OpenLoad
 from wirebench.catalog.model import Unit, unit_of
-from wirebench.catalog.studies import Cell, OpenLoad
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import count_of
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.bottleneck import (

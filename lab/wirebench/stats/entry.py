@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from wirebench.catalog.studies import Cell, ClosedLoad, OpenLoad, RampLoad
+from wirebench.catalog.loads import ClosedLoad, OpenLoad, RampLoad
+from wirebench.catalog.studies import Cell
 from wirebench.stats.breaking import WARNING, breaking_of
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import block_median

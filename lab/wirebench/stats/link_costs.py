@@ -8,7 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import Cell, EachLoad
+from wirebench.catalog.loads import EachLoad
+from wirebench.catalog.studies import Cell
 from wirebench.catalog.units import duration
 from wirebench.stats.types import EntryAnalysis, TrialView
 from wirebench.stats.validity import number

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from wirebench.catalog.studies import Cell, OpenLoad
+from wirebench.catalog.loads import OpenLoad
+from wirebench.catalog.studies import Cell
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, EntryAnalysis
 

@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.studies import Cell, ClosedLoad, IdleLoad, on_all_cores, over_tls
+from wirebench.catalog.loads import ClosedLoad, IdleLoad, on_all_cores, over_tls
+from wirebench.catalog.studies import Cell
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import block_median
 from wirebench.stats.settings import DEFAULT, Settings

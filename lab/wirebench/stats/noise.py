@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 from scipy import special
 
-from wirebench.catalog.studies import Cell, OpenLoad, on_all_cores, over_tls
+from wirebench.catalog.loads import OpenLoad, on_all_cores, over_tls
+from wirebench.catalog.studies import Cell
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import NoiseBand, TwinNoise, TwinRecord
 

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from pydantic import TypeAdapter
 
+from wirebench.catalog.loads import Pacing, RampLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import Pacing, RampLoad
 from wirebench.plan.estimate import RampPaces
 from wirebench.stats.types import TrialView
 from wirebench.stats.validity import number

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from wirebench.catalog.loads import Kind
 from wirebench.catalog.model import Role, Unit
-from wirebench.catalog.studies import Kind
 from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [

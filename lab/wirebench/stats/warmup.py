@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from wirebench.catalog.studies import BroadcastLoad, ClosedLoad, Load, OpenLoad
+from wirebench.catalog.loads import BroadcastLoad, ClosedLoad, Load, OpenLoad
 from wirebench.stats.ratio import Floats
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import WarmUp

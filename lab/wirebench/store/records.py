@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from wirebench.catalog.studies import RampSize
+from wirebench.catalog.selection import RampSize
 from wirebench.trial.record import SCHEMA, FailureRecord
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol
 
-from wirebench.catalog.studies import BroadcastLoad, ClosedLoad, EachLoad, IdleLoad, Load, OpenLoad
+from wirebench.catalog.loads import BroadcastLoad, ClosedLoad, EachLoad, IdleLoad, Load, OpenLoad
 from wirebench.process.network import Network
 from wirebench.process.process import Process
 from wirebench.process.start import Observed

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wirebench.catalog.loads import HOST, ClientLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import HOST, ClientLoad
 from wirebench.process import certificates, names
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores

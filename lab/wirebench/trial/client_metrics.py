@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Contestant
-from wirebench.catalog.studies import ClientLoad
 from wirebench.process.client import ClientRun, Report
 from wirebench.process.process import Process
 from wirebench.process.start import describe_end, tail_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from wirebench.catalog.studies import HOST, ClientLoad
+from wirebench.catalog.loads import HOST, ClientLoad
 from wirebench.catalog.units import count_of
 from wirebench.catalog.warmup import warmup_operations
 from wirebench.process import names, sessions

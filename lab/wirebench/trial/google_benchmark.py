@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import CALLED, Contestant, Scheme
-from wirebench.catalog.studies import ClientLoad
 from wirebench.process.client import client_environment
 from wirebench.process.cores import choose_cores
 from wirebench.process.start import describe_end, tail_of

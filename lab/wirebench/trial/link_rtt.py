@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.catalog.link import Link
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, EachLoad
+from wirebench.catalog.loads import REPLY_TIMEOUT_NS, EachLoad
 from wirebench.catalog.workloads import request_of
 from wirebench.process.cores import choose_cores
 from wirebench.process.link import LinkError, open_link

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import ClientLoad
 from wirebench.process.ports import HOST
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program

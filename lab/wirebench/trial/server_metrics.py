@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wirebench.catalog.studies import EachLoad, IdleLoad, OpenLoad, RampLoad, StormLoad
+from wirebench.catalog.loads import EachLoad, IdleLoad, OpenLoad, RampLoad, StormLoad
 from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad

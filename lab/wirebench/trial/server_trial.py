@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from wirebench.catalog.loads import ClientLoad, link_of, over_tls
 from wirebench.catalog.model import TLS_SCHEMES, Workload
-from wirebench.catalog.studies import ClientLoad, link_of, over_tls
 from wirebench.catalog.workloads import WebSocketMessage
 from wirebench.process import accepted, certificates, sessions
 from wirebench.process.cores import choose_cores

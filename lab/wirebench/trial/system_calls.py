@@ -9,8 +9,8 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Workload
-from wirebench.catalog.studies import ClientLoad
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Program
 from wirebench.trial.calling import CallError, Served, call, serve

@@ -1,6 +1,6 @@
 """What a trial is asked to do.
 
-``wirebench.catalog.studies`` has the loads, ``wirebench.catalog.workloads`` the request of each
+``wirebench.catalog.loads`` has the loads, ``wirebench.catalog.workloads`` the request of each
 workload.
 """
 
@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from wirebench.catalog.loads import REPLY_TIMEOUT_NS, ClosedLoad, Load
 from wirebench.catalog.model import Contestant, Role, Scheme, Workload
-from wirebench.catalog.studies import REPLY_TIMEOUT_NS, ClosedLoad, Load
 from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage, request_of
 from wirebench.process.start import START_TIMEOUT_NS
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     BroadcastLoad,
     ClientLoad,
     ClosedLoad,

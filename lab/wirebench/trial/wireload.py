@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from wirebench.catalog.errors import explain
-from wirebench.catalog.studies import (
+from wirebench.catalog.loads import (
     BroadcastLoad,
     ClosedLoad,
     EachLoad,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 
+from wirebench.catalog.loads import ClientLoad, ClientPolicy, HostName, Method
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
-from wirebench.catalog.studies import ClientLoad, ClientPolicy, HostName, Method
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores

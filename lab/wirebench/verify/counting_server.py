@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Literal
 
-from wirebench.catalog.studies import Method
+from wirebench.catalog.loads import Method
 from wirebench.catalog.workloads import payload
 from wirebench.frames import (
     BINARY,

@@ -76,6 +76,19 @@
       }
     });
   }
+
+  // A table that is wider than its box scrolls in it, by the arrow keys too.
+  const sizes = new ResizeObserver((entries) => {
+    for (const box of new Set(entries.map((entry) => entry.target.closest(".scroll")))) {
+      if (box.scrollWidth > box.clientWidth) box.tabIndex = 0;
+      else box.removeAttribute("tabindex");
+    }
+  });
+  for (const box of document.querySelectorAll(".scroll")) {
+    sizes.observe(box);
+    sizes.observe(box.firstElementChild);
+  }
+
   // By a heading: the least first, then the greatest; what is not known comes last both times.
   function sortBy(table, heading) {
     const column = heading.cellIndex;

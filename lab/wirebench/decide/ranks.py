@@ -1,0 +1,53 @@
+"""The order of the contestants of a cell."""
+
+from __future__ import annotations
+
+from wirebench.decide.known import Measured
+from wirebench.decide.places import METRICS
+from wirebench.stats.types import EntryAnalysis
+
+Rank = tuple[tuple[int, int] | None, tuple[str, ...]]
+"""A range of ranks, and who is better beyond doubt."""
+
+
+def rank_of(place: Measured, entry: EntryAnalysis, metric: str) -> Rank:
+    """Among all of the cell."""
+    if metric == METRICS["memory"]:
+        return _rank_by_memory(place, entry)
+    standing = entry.standings.get(metric)
+    if standing is None or standing.rank_low is None or standing.rank_high is None:
+        return None, ()
+    better = {one.contestant for one in place.analysis.entries if one.entry in standing.beaten_by}
+    return (standing.rank_low, standing.rank_high), tuple(sorted(better))
+
+
+def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> Rank:
+    """By the intervals of the slopes: those that overlap cannot be told apart."""
+    spans = {
+        one.contestant: span
+        for one in place.analysis.entries
+        if one.twin_of is None and not one.is_floor and (span := memory_span(one)) is not None
+    }
+    own = spans.get(entry.contestant)
+    if own is None:
+        return None, ()
+    better = tuple(sorted(name for name, (_, high) in spans.items() if high < own[0]))
+    worse = sum(low > own[1] for low, _ in spans.values())
+    return (1 + len(better), len(spans) - worse), better
+
+
+def memory_span(entry: EntryAnalysis) -> tuple[float, float] | None:
+    """The interval of its memory for each connection, in bytes."""
+    own = entry.memory.own if entry.memory is not None else None
+    if own is None:
+        return None
+    low = own.low if own.low is not None else own.estimate
+    return low, own.high if own.high is not None else own.estimate
+
+
+def median_of(entry: EntryAnalysis, metric: str) -> float | None:
+    if metric == METRICS["memory"]:
+        own = entry.memory.own if entry.memory is not None else None
+        return own.estimate if own is not None else None
+    summary = entry.summary.metrics.get(metric)
+    return summary.median if summary is not None else None
