@@ -89,6 +89,27 @@ def test_a_change_that_was_put_in_is_marked_where_it_is(at: int) -> None:
         assert change.versions == (f"library 1.{at - 1} -> 1.{at}", "build")
 
 
+@pytest.mark.parametrize("cycle", [0.005, 0.01])
+def test_two_days_on_a_host_that_is_slower_by_day(cycle: float) -> None:
+    """A run each half hour: the cycle of the day is no change, and hides none of 6%."""
+    random = np.random.default_rng(round(cycle * 1000))
+    runs, series = 96, 40
+    false, found = 0, 0
+    for _ in range(series):
+        days = np.arange(runs) / 48 + random.random()
+        logs = random.normal(0, 0.01, runs) + cycle * np.sin(2 * np.pi * days)
+        false += bool(changes_of(series_of(list(np.exp(logs)))))
+        at = int(random.integers(runs // 4, 3 * runs // 4))
+        logs[at:] += np.log(1.06)
+        marked = [
+            int(one.after.run.removeprefix("run-"))
+            for one in changes_of(series_of(list(np.exp(logs))))
+        ]
+        found += len(marked) == 1 and abs(marked[0] - at) <= 1
+    assert false <= 0.05 * series
+    assert found >= 0.9 * series
+
+
 def test_one_run_that_stands_out_is_no_change() -> None:
     assert changes_of(series_of([1.0, 1.001, 0.999, 1.4, 1.0, 0.998, 1.001, 1.0])) == []
 
