@@ -70,7 +70,7 @@ def test_reports_show_what_was_seen_of_what_they_measured(tmp_path: Path) -> Non
         assert len([title for title in shown if "one operation" in title]) == 2
         # What is kept with the run stays.
         shutil.rmtree(tmp_path / FOLDER, ignore_errors=True)
-    assert "&lt;/script&gt; 1.5" in write_report(path).read_text()
+    assert "&lt;/<wbr>script&gt; 1.5" in write_report(path).read_text()
 
 
 def test_the_commands_keep_what_they_saw(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,8 @@ TEST(exceptions, of_a_handler_that_opens_a_session_close_it) {
     EXPECT_EQ(p.exactly(4), "\x88\x02\x03\xF3");  // 1011
     EXPECT_EQ(report.without_response, 1);
     EXPECT_TRUE(report.counted(1)) << report.counts->text();
+    EXPECT_EQ(status, 0);  // the session is logged when its connection has ended
+    p.finish_sending();
     for (int i = 0; i < 1000 && status == 0; ++i) std::this_thread::sleep_for(1ms);
     EXPECT_EQ(status, 101);
 }
