@@ -24,7 +24,7 @@ from suites.fuzzing import FUZZ_SECONDS, fuzz
 from suites.native import asan, clang, cpp, lean, openssl, size, soak
 from suites.needs import build_dev_programs, complete_environment, install_needs
 from suites.products import autobahn, contestants, docs, packages, peers
-from suites.python import lint, python, runs, types
+from suites.python import lint, outages, python, runs, types
 
 SUMMARY = RESULTS / "summary.json"
 COUNTS = RESULTS / "counts.json"
@@ -46,12 +46,13 @@ SUITES: dict[str, Callable[[], Count]] = {
     "peers": peers,
     "contestants": contestants,
     "soak": soak,
+    "outages": outages,
 }
 DEFAULT = ("lint", "types", "cpp", "python")
-"""What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak,
-and the fuzzing, which may find something in any change.
+"""What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak
+and the outages, which take long, and the fuzzing, which may find something in any change.
 """
-NEED_ENVIRONMENT = ("runs", "contestants")
+NEED_ENVIRONMENT = ("runs", "outages", "contestants")
 """These use the native programs of ``.venv``, which ``./test`` does not make."""
 BESIDE = {"cpp": ("python", "types", "lint"), "asan": ("autobahn", "docs")}
 """Run beside another suite, in this order, where both are asked for: they wait, or have one thread,

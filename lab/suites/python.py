@@ -55,7 +55,14 @@ def runs() -> Count:
     """The lab's longer tests: whole runs and duels, killed and completed, simulated worlds, and the
     report in a browser.
     """
-    return _pytest("runs", "long", programs=VENV / "bin")
+    return _pytest("runs", "long and not outage", programs=VENV / "bin")
+
+
+def outages() -> Count:
+    """Those of the longer tests that wait minutes for a lost host or link of a fleet. ``runs`` has
+    one of each kind.
+    """
+    return _pytest("outages", "outage", programs=VENV / "bin")
 
 
 def _pytest(name: str, marked: str, *, programs: Path) -> Count:

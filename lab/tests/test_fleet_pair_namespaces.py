@@ -126,7 +126,7 @@ def test_ramps_storms_and_tls_are_measured_by_a_pair(fleet_with: FleetWith) -> N
     assert fleet.project.survivors() == []
 
 
-@pytest.mark.parametrize("side", NEAR)
+@pytest.mark.parametrize("side", [NEAR[0], pytest.param(NEAR[1], marks=pytest.mark.outage)])
 def test_a_pair_whose_link_is_cut_in_a_load_measures_the_block_when_it_is_mended(
     fleet_with: FleetWith, hosts: Namespaces, side: str
 ) -> None:
@@ -171,6 +171,7 @@ def test_a_run_whose_only_link_stays_cut_stops_and_is_completed_later(
     assert len(run.trials) == fleet.measured_on("alpha")
 
 
+@pytest.mark.outage
 def test_while_the_link_of_a_pair_is_cut_another_pair_measures(
     fleet_with: FleetWith, hosts: Namespaces
 ) -> None:
@@ -192,6 +193,7 @@ def test_while_the_link_of_a_pair_is_cut_another_pair_measures(
     assert fleet.project.survivors() == []
 
 
+@pytest.mark.outage
 def test_a_load_in_which_the_link_was_down_for_a_moment_is_no_trial(
     fleet_with: FleetWith, hosts: Namespaces
 ) -> None:
@@ -209,6 +211,7 @@ def test_a_load_in_which_the_link_was_down_for_a_moment_is_no_trial(
     assert len(run.trials) == fleet.measured_on("alpha") == ENTRIES
 
 
+@pytest.mark.outage
 def test_a_pair_that_is_cut_off_from_everybody_in_a_block_comes_back(
     fleet_with: FleetWith, hosts: Namespaces
 ) -> None:
