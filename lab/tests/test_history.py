@@ -110,6 +110,55 @@ def test_two_days_on_a_host_that_is_slower_by_day(cycle: float) -> None:
     assert found >= 0.9 * series
 
 
+MEASURED = (
+    (0.2570, 0.2302, 0.3220),
+    (0.3144, 0.2207, 0.3673),
+    (0.2569, 0.2123, 0.3851),
+    (0.2443, 0.2250, 0.2847),
+    (0.2733, 0.2417, 0.3040),
+    (0.2401, 0.2340, 0.2532),
+    (0.2426, 0.2384, 0.2557),
+    (0.2558, 0.2455, 0.2932),
+    (0.1873, 0.1676, 0.2720),
+    (0.1981, 0.1797, 0.2678),
+    (0.2082, 0.1777, 0.2397),
+    (0.2223, 0.1821, 0.2536),
+    (0.2161, 0.1816, 0.2521),
+    (0.2084, 0.1796, 0.2776),
+    (0.1856, 0.1765, 0.1904),
+    (0.1914, 0.1801, 0.2240),
+)
+"""Throughput of a server in Go over the floor, with its interval: the quick preset on a shared
+machine of two cores. From the ninth run on the server did more work for each request.
+"""
+
+
+def test_a_change_put_in_on_a_noisy_machine_is_marked() -> None:
+    series = series_of([ratio for ratio, _, _ in MEASURED])
+    points = [
+        replace(one, low=low, high=high)
+        for one, (_, low, high) in zip(series.points, MEASURED, strict=True)
+    ]
+    (change,) = changes_of(replace(series, points=tuple(points)))
+    assert change.after.run == "run-8"
+    assert change.ratio == pytest.approx(0.79, abs=0.02)
+
+
+@pytest.mark.parametrize("runs", [12, 24, 48])
+@pytest.mark.parametrize("shown", [True, False])
+def test_noise_that_lasts_from_run_to_run_is_seldom_a_change(runs: int, *, shown: bool) -> None:
+    """Correlated by 0.6, shown in the runs' intervals or not: at most one series in ten."""
+    random = np.random.default_rng(runs)
+    marked = 0
+    for _ in range(100):
+        noise = random.normal(0, 0.03, runs)
+        for run in range(1, runs):
+            noise[run] = 0.6 * noise[run - 1] + 0.8 * noise[run]
+        half_width = 1.96 * 0.03 if shown else 0.001
+        marked += bool(changes_of(series_of(list(np.exp(noise)), half_width=half_width)))
+    assert marked <= (1 if shown else 10)
+
+
 def test_one_run_that_stands_out_is_no_change() -> None:
     assert changes_of(series_of([1.0, 1.001, 0.999, 1.4, 1.0, 0.998, 1.001, 1.0])) == []
 

@@ -1,18 +1,23 @@
 """Where the level of a series of runs changed, and what else changed there.
 
 The points are judged as shares of the floor of their own run where they have one: a slower host
-today is then no change. PELT as for warm-ups (``wirebench.stats.warmup.change_points``), over the
-logarithms, with what is known of the noise of a run.
+today is then no change. Two steps over the logarithms: PELT as for warm-ups
+(``wirebench.stats.warmup.change_points``) proposes, with what is known of the noise of a run, and a
+change stands if the runs on both sides of it differ by Student's t, with an allowance for noise that
+lasts from one run to the next.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
+from scipy import special
 
 from wirebench.history.index import Point, Series
+from wirebench.stats.ratio import Floats
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.warmup import change_points
 
@@ -22,6 +27,13 @@ LEAST_NOISE = 0.01
 """What two runs of one truth differ by at least, as a share: layout and page placement are in no
 interval of a single run.
 """
+PENALTY = 10.0
+"""Of a proposed change, as a multiple of ln n."""
+FALSE_AT_MOST = 1e-3
+"""The two-sided p-value of a change that stands, one of many places where it could be (the same as
+in Otava, which was Hunter: Kowalski et al., ICPE 2023)."""
+MOST_LASTING = 0.9
+"""Noise with a higher correlation than that is not told from a change at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,11 +60,11 @@ def changes_of(series: Series) -> list[Change]:
     n = len(values)
     if n < 2 * LEAST_RUNS or np.any(values <= 0):
         return []
-    settings = replace(DEFAULT, least_segment=LEAST_RUNS / n)
+    settings = replace(DEFAULT, least_segment=LEAST_RUNS / n, pelt_penalty=PENALTY)
     # About 1, so that shares of the level are differences of logarithms.
     around = 1 + np.log(values / np.median(values))
     found = change_points(around, noise=max(LEAST_NOISE, _noise(series)), settings=settings)
-    edges = [0, *found, n]
+    edges = [0, *_that_stand(around, found), n]
     return [
         Change(
             before=series.points[at - 1],
@@ -62,6 +74,45 @@ def changes_of(series: Series) -> list[Change]:
         )
         for start, at, end in zip(edges, edges[1:], edges[2:], strict=False)
     ]
+
+
+def _that_stand(values: Floats, proposed: Sequence[int]) -> list[int]:
+    """The changes between whose two segments there is a difference; the least certain one goes
+    first, since its segments are one then.
+    """
+    points = list(proposed)
+    while points:
+        segments = [values[start:stop] for start, stop in pairwise([0, *points, len(values)])]
+        lasting = _lasting(segments)
+        chances = [_chance(before, after, lasting) for before, after in pairwise(segments)]
+        weakest = int(np.argmax(chances))
+        if chances[weakest] < FALSE_AT_MOST:
+            break
+        del points[weakest]
+    return points
+
+
+def _lasting(segments: Sequence[Floats]) -> float:
+    """The correlation of a run's noise with that of the next one, from 0 to ``MOST_LASTING``."""
+    deviations = [one - np.mean(one) for one in segments]
+    squares = sum(float(one @ one) for one in deviations)
+    if squares == 0:
+        return 0.0
+    seen = sum(float(one[1:] @ one[:-1]) for one in deviations) / squares
+    return min(MOST_LASTING, max(0.0, seen))
+
+
+def _chance(before: Floats, after: Floats, lasting: float) -> float:
+    """How often two segments of one level would differ as much as these: Student's t, with as many
+    runs fewer as noise of that correlation is worth (Bayley & Hammersley, JRSS Supplement 1946).
+    """
+    worth = (1 - lasting) / (1 + lasting)
+    freedom = len(before) + len(after) - 2
+    squares = sum(float(np.sum((one - np.mean(one)) ** 2)) for one in (before, after))
+    noise = max(LEAST_NOISE, float(np.sqrt(squares / freedom)))
+    error = noise * np.sqrt((1 / len(before) + 1 / len(after)) / worth)
+    apart = abs(float(np.mean(after) - np.mean(before))) / error
+    return 2 * float(special.stdtr(max(1.0, freedom * worth), -apart))
 
 
 def _noise(series: Series) -> float:
