@@ -3,8 +3,8 @@
 The points are judged as shares of the floor of their own run where they have one: a slower host
 today is then no change. Two steps over the logarithms: PELT as for warm-ups
 (``wirebench.stats.warmup.change_points``) proposes, with what is known of the noise of a run, and a
-change stands if the runs on both sides of it differ by Student's t, with an allowance for noise that
-lasts from one run to the next.
+change stands if the runs on both sides of it differ by Student's t, with an allowance for noise
+that lasts from one run to the next.
 """
 
 from __future__ import annotations
