@@ -30,8 +30,9 @@ interval of a single run.
 PENALTY = 10.0
 """Of a proposed change, as a multiple of ln n."""
 FALSE_AT_MOST = 1e-3
-"""The two-sided p-value of a change that stands, one of many places where it could be (the same as
-in Otava, which was Hunter: Kowalski et al., ICPE 2023)."""
+"""The two-sided p-value of a change that stands: low, since it was looked for in many places.
+Hunter tests what was proposed in this way, too (Fleming et al., ICPE 2023).
+"""
 MOST_LASTING = 0.9
 """Noise with a higher correlation than that is not told from a change at all."""
 
