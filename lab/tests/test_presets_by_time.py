@@ -83,7 +83,8 @@ def test_the_published_cells_are_those_of_the_articles() -> None:
         for name, study in STUDIES.items()
     }
     assert set(cells["concurrency"]) == {
-        f"c{rung}" for rung in (50, 1000, 2000, 3000, 4000, 5000, 10000, 15000)
+        "rate-1000",
+        *(f"c{rung}" for rung in (50, 1000, 2000, 3000, 4000, 5000, 10000, 15000)),
     }
     assert set(cells["rest"]) == {
         f"{place}new-{handlers}-{load}"
@@ -92,7 +93,9 @@ def test_the_published_cells_are_those_of_the_articles() -> None:
         for load in (first, "n5-t200", "n25-t200")
     }
     assert len(cells["rest"]) == 12
-    assert cells["websocket"] == ["burst-r100-q5", "echo-burst-r100-q5"]
+    assert cells["websocket"] == [
+        "burst-r100-q5", "echo-rate-1000", "echo-burst-r100-q5", "echo-all-100",
+    ]  # fmt: skip
     assert {cell.rpartition("-")[0] for cell in cells["roundtrip"]} == {
         "http-reuse", "https-reuse", "http-cold", "https-cold", "http-new", "ws-reuse", "wss-reuse",
     }  # fmt: skip

@@ -53,6 +53,14 @@ def test_a_claim_stands_and_falls_with_the_verdicts_of_the_run(tmp_path: Path) -
     )
 
 
+@pytest.mark.parametrize("study", sorted(path.stem for path in FOLDER.glob("*.toml")))
+def test_the_preset_published_tests_every_claim(study: str) -> None:
+    preset = study_of(study).preset("published")
+    measured = {cell.id for cell in preset.cells}
+    for name, measure in read(FOLDER / f"{study}.toml").measures.items():
+        assert measured & set(measure.cells), f"no cell of {name}"
+
+
 def test_a_claim_about_the_floor_has_the_verdict_against_it(tmp_path: Path) -> None:
     """It has no rank, and so is in none of a cell's pairs."""
     world = replace(WORLD, studies=("roundtrip",))
