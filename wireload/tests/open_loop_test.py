@@ -198,15 +198,19 @@ class Waiting(OpenLoop):
         """wireload is stopped for 800 ms: what was due meanwhile leaves late, replies lie unread,
         and neither is latency.
         """
+        for engine in ("epoll", "io_uring"):
+            with self.subTest(engine=engine):
+                self.check_a_stopped_generator(engine)
 
+    def check_a_stopped_generator(self, engine: str) -> None:
         with (
             serving(http_replies(lambda n: reply(), after_s=lambda n: 0.02)) as server,
             tempfile.TemporaryDirectory() as folder,
         ):
             file = Path(folder) / "json"
             words = [
-                WIRELOAD,
-                *typed("--engine epoll --rate 50 -d 2s -c 100 -q --json"),
+                *(WIRELOAD, "--engine", engine),
+                *typed("--rate 50 -d 2s -c 100 -q --json"),
                 str(file),
             ]
             process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
@@ -219,6 +223,7 @@ class Waiting(OpenLoop):
             run = Run(0, json.loads(file.read_text()), "")
             self.assertEqual(server.requests, 100)
         self.assert_accounted(run)
+        self.assertEqual(run.document["plan"]["engine"], engine)
         open_loop, latency = run.document["open_loop"], run.document["latency"]
         self.assertEqual(open_loop["reply_times"], "kernel")
         self.assertGreaterEqual(open_loop["lag"]["max_ns"], 600 * MS)

@@ -5,7 +5,11 @@
 
 namespace wire::detail {
 
-void arrival_clock::note(std::chrono::nanoseconds wall, time_point now) noexcept {
+void arrival_clock::note(std::optional<std::chrono::nanoseconds> wall, time_point now) noexcept {
+    if (!wall) {
+        arrived_ = now;
+        return;
+    }
     using wall_clock = std::chrono::system_clock;
     // Once an iteration both clocks are read, the one between two readings of the other: this
     // thread may lose its core between them.
@@ -21,7 +25,7 @@ void arrival_clock::note(std::chrono::nanoseconds wall, time_point now) noexcept
         wall_ahead_ = wall_now - (before + nearest / 2).time_since_epoch();
     }
     read_at_ = now;
-    arrived_ = time_point(wall - wall_ahead_);
+    arrived_ = time_point(*wall - wall_ahead_);
     // CLOCK_REALTIME may have been set meanwhile.
     if (arrived_ > now) arrived_ = std::min(arrived_, clock::now());
 }

@@ -80,8 +80,6 @@ public:
     virtual void update_interest(stream_core& s) noexcept = 0;
     // Whether nothing has come for the stream that it was not given.
     virtual bool quiet(const stream_core& s) noexcept = 0;
-    // stream::note_arrivals().
-    virtual bool note_arrivals(stream_core&) noexcept { return false; }
     // One iteration that waits in recv() for this stream alone; false when nothing came, or it
     // cannot be waited for so.
     virtual bool run_alone(stream_core&) noexcept { return false; }

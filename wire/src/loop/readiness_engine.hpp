@@ -21,7 +21,6 @@ public:
     void send_at_once(stream_core& s, buffer& last) noexcept final;
     void update_interest(stream_core& s) noexcept final;
     bool quiet(const stream_core& s) noexcept final;
-    bool note_arrivals(stream_core& s) noexcept final;
     bool run_alone(stream_core& s) noexcept final;
 
 protected:

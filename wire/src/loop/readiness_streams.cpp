@@ -162,7 +162,7 @@ bool readiness_engine::receive(stream_core& s, int flags) noexcept {
 ssize_t readiness_engine::receive_noting_arrival(stream_core& s, std::span<char> space,
                                                  int flags) noexcept {
     iovec bytes{space.data(), space.size()};
-    alignas(cmsghdr) char notes[CMSG_SPACE(sizeof(timespec))];
+    alignas(cmsghdr) char notes[arrival_note_bytes];
     msghdr message{};
     message.msg_iov = &bytes;
     message.msg_iovlen = 1;
@@ -170,21 +170,8 @@ ssize_t readiness_engine::receive_noting_arrival(stream_core& s, std::span<char>
     message.msg_controllen = sizeof notes;
     const ssize_t n = ::recvmsg(s.fd_, &message, flags);
     if (flags == 0) core_.refresh_now();
-    if (n <= 0) return n;
-    core_.arrivals().note_unstamped(core_.now());  // of bytes that came before the kernel was asked
-    const cmsghdr* const note = CMSG_FIRSTHDR(&message);
-    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS)
-        return n;
-    timespec wall;
-    std::memcpy(&wall, CMSG_DATA(note), sizeof wall);
-    core_.arrivals().note(
-        std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec), core_.now());
+    if (n > 0) core_.arrivals().note(arrival_stamp(message), core_.now());
     return n;
-}
-
-bool readiness_engine::note_arrivals(stream_core& s) noexcept {
-    const int on = 1;
-    return ::setsockopt(s.fd_, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) == 0;
 }
 
 bool readiness_engine::quiet(const stream_core& s) noexcept {

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "socket_parts.hpp"
 
@@ -31,6 +32,15 @@ result<unique_fd> new_socket(int family, bool blocks) {
 }
 
 }  // namespace
+
+std::optional<std::chrono::nanoseconds> detail::arrival_stamp(const msghdr& received) noexcept {
+    const cmsghdr* const note = CMSG_FIRSTHDR(&received);
+    if (note == nullptr || note->cmsg_level != SOL_SOCKET || note->cmsg_type != SCM_TIMESTAMPNS)
+        return std::nullopt;
+    timespec wall;
+    std::memcpy(&wall, CMSG_DATA(note), sizeof wall);
+    return std::chrono::seconds(wall.tv_sec) + std::chrono::nanoseconds(wall.tv_nsec);
+}
 
 bool detail::set_keep_alive(int fd, const tcp_keep_alive& how) noexcept {
     if (how.idle == std::chrono::seconds::zero()) return true;
@@ -70,6 +80,8 @@ result<unique_fd> detail::open_tcp(const address& to, const connect_options& opt
     const int s = fd->get();
     if (options.no_delay) set_option(s, IPPROTO_TCP, TCP_NODELAY, 1);
     if (!set_keep_alive(s, options.keep_alive)) return system_failure(errno, "TCP keep-alive");
+    if (options.note_arrivals && !set_option(s, SOL_SOCKET, SO_TIMESTAMPNS, 1))
+        return system_failure(errno, "SO_TIMESTAMPNS");
     if (options.source) {
         if (options.source->port() == 0) set_option(s, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
         if (::bind(s, options.source->raw(), options.source->size()) != 0) {

@@ -74,6 +74,7 @@ result<void> stream_core::connect(event_loop& loop, const address& to,
     reading_ = true;
     if (auto r = loop.core().engine().connect(*this, to, options); !r) return r;
     state_ = state::connecting;
+    notes_arrivals_ = options.note_arrivals;
     return {};
 }
 
@@ -91,11 +92,6 @@ void stream_core::close(bool reset) noexcept {
     engine().close(*this, reset);
     failed_errno_ = 0;
     waiting_to_write_ = ended_ = shutdown_wanted_ = sending_ = blocking_ = broken_ = false;
-}
-
-bool stream_core::note_arrivals() noexcept {
-    notes_arrivals_ = engine().note_arrivals(*this);
-    return notes_arrivals_;
 }
 
 bool stream_core::run_alone(clock::duration longest) noexcept {
@@ -171,7 +167,7 @@ void stream_core::hook_callback(iteration_hook& hook) noexcept {
         }
         if (s.filter_->more_ && s.reading_ && s.state_ == state::open) {
             s.loop()->at_iteration_end(s);  // for what the callbacks may want to send
-            s.loop()->core().arrivals().note_unstamped(s.loop()->now());
+            s.loop()->core().arrivals().note(std::nullopt, s.loop()->now());
             s.take_raw({});
             return;
         }

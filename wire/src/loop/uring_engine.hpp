@@ -80,6 +80,7 @@ private:
         stream_core* owner;
         std::uint32_t generation;
         std::uint32_t link;  // of a stream: its record + 1; of a free slot: the next free one + 1
+        bool noting;         // received bytes come with a note of when they did
         bool receiving;      // a receive is under way, perhaps being cancelled
         bool cancelling;     // that one
         bool hangup;         // somebody looks out for the end while the stream does not read
@@ -146,6 +147,7 @@ private:
         return !withheld_.empty() && withheld_.contains(index);
     }
     bool serve_withheld();
+    std::span<char> take_note(std::span<char> received) noexcept;
     void deliver(std::uint32_t index, std::uint32_t generation, std::span<char> bytes);
     bool on_received(std::uint32_t index, std::uint32_t generation, const uring::completion& c);
     bool on_sent(std::uint32_t number, int result, bool may_call);

@@ -77,7 +77,7 @@ result<std::uint32_t> uring_engine::take_slot(stream_core& s, const unique_fd& s
     }
     t.owner = &s;
     t.link = 0;
-    t.receiving = t.cancelling = t.hangup = t.tell = t.shutting_down = t.leaving = false;
+    t.noting = t.receiving = t.cancelling = t.hangup = t.tell = t.shutting_down = t.leaving = false;
     s.loop_ = &loop_;
     s.fd_ = -2 - static_cast<int>(index);
     return index;
@@ -97,6 +97,7 @@ result<void> uring_engine::attach(stream_core& s, unique_fd socket) {
     const auto index = take_slot(s, *socket);
     if (!index) return index.error();
     const std::uint32_t number = take_record(*index);
+    slots_[*index].noting = options.note_arrivals;
     slots_[*index].link = number + 1;
     record& r = records_[number];
     r.connect = true;
@@ -330,7 +331,20 @@ void uring_engine::shut_down(std::uint32_t index) noexcept {
 void uring_engine::receive(std::uint32_t index) noexcept {
     slot& t = slots_[index];
     t.receiving = true;
-    auto e = on_file(IORING_OP_RECV, index, tag(kind::receive, index, t.generation));
+    auto e = on_file(t.noting ? IORING_OP_RECVMSG : IORING_OP_RECV, index,
+                     tag(kind::receive, index, t.generation));
+    if (t.noting) {
+        // What each receive has room for: no address, and one note before the bytes.
+        static const msghdr room{.msg_name = nullptr,
+                                 .msg_namelen = 0,
+                                 .msg_iov = nullptr,
+                                 .msg_iovlen = 0,
+                                 .msg_control = nullptr,
+                                 .msg_controllen = arrival_note_bytes,
+                                 .msg_flags = 0};
+        e.addr = reinterpret_cast<std::uint64_t>(&room);
+        e.len = 1;
+    }
     e.ioprio = IORING_RECV_MULTISHOT;
     e.flags |= IOSQE_BUFFER_SELECT;
     e.buf_group = uring::buffer_group;
@@ -369,14 +383,18 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         slot& t = slots_[index];
         stream_core& s = *t.owner;
         if ((c.flags & IORING_CQE_F_MORE) == 0) t.receiving = t.cancelling = false;
+        std::span<char> bytes;
+        if (c.result > 0) bytes = ring_->buffer(id).first(static_cast<std::size_t>(c.result));
+        if (c.result > 0 && t.noting) bytes = take_note(bytes);
+        const bool end = c.result >= 0 && bytes.empty();
         served = true;
         if (s.ended_ && c.result >= 0) {
             served = false;  // a filter has said that this was the end
-        } else if (c.result == 0 && s.failed_errno_ != 0) {
+        } else if (end && s.failed_errno_ != 0) {
             served = false;  // no end: sending has told that the connection broke
-        } else if (c.result > 0) {
-            deliver(index, generation, ring_->buffer(id).first(static_cast<std::size_t>(c.result)));
-        } else if (c.result == 0) {
+        } else if (!bytes.empty()) {
+            deliver(index, generation, bytes);
+        } else if (end) {
             const bool reads = s.reading_ || s.state_ != stream_core::state::open;
             if (reads && !has_withheld(index) && !s.holds_back()) {
                 s.peer_finished();
@@ -390,12 +408,23 @@ bool uring_engine::on_received(std::uint32_t index, std::uint32_t generation,
         } else {
             s.receive_failed(-c.result, has_withheld(index));
         }
-        if (is_current(index, generation) && !t.receiving && s.wants_to_read() && c.result != 0) {
+        if (is_current(index, generation) && !t.receiving && s.wants_to_read() && !end)
             receive(index);
-        }
     }
     if (has_buffer) ring_->recycle(id);
     return served;
+}
+
+// Of what a receive with a note has put into a buffer: notes when the bytes came, and gives them.
+std::span<char> uring_engine::take_note(std::span<char> received) noexcept {
+    io_uring_recvmsg_out sizes;
+    std::memcpy(&sizes, received.data(), sizeof sizes);
+    const auto note = received.subspan(sizeof sizes, arrival_note_bytes);
+    msghdr message{};
+    message.msg_control = note.data();
+    message.msg_controllen = sizes.controllen;
+    core_.arrivals().note(arrival_stamp(message), core_.now());
+    return received.subspan(sizeof sizes + note.size());
 }
 
 // May end with the stream closed or destroyed.
@@ -443,6 +472,7 @@ bool uring_engine::serve_withheld() {
         withheld_.erase(found);
         const std::uint32_t generation = slots_[index].generation;
         stream_core& s = *slots_[index].owner;
+        if (slots_[index].noting) core_.arrivals().note(std::nullopt, core_.now());
         if (s.filter_ == nullptr || s.holds_back()) deliver(index, generation, w.bytes.bytes());
         served = true;
         // It broke meanwhile.

@@ -141,7 +141,6 @@ void connection::on_open() {
 
 void connection::session_ready() {
     const nanos now = clock_now();
-    notes_arrivals_ = host_.gate() != nullptr && note_arrivals();
     if (phase_ == phase::handshaking) host_.meter().upgraded(now - step_at_);
     phase_ = phase::open;
     step_at_ = 0;
@@ -230,7 +229,7 @@ void connection::finish_writing() {
 }
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
-    if (notes_arrivals_) return to_nanos(arrival());
+    if (host_.gate() != nullptr) return to_nanos(arrival());
     // What io_uring gives was received before the iteration took its events.
     if (host_.the_plan().engine == wire::loop_engine::io_uring) return host_.iteration_time();
     // Beyond it the last bytes may be younger than the iteration.

@@ -164,7 +164,6 @@ private:
     // A request may be begun that is not yet: it waits for the connection.
     bool owed_ : 1 = false;
     bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
-    bool notes_arrivals_ : 1 = false;
 
 protected:
     // Of permessage-deflate: the window that the server allows, 8 to 15; 0: it was not agreed on.

@@ -88,6 +88,9 @@ struct connect_options {
     // time limits. Of use where those are long or off, such as for a response that is a stream of
     // events.
     tcp_keep_alive keep_alive = {};
+    // The kernel notes when bytes come (SO_TIMESTAMPNS), for the arrival() of a stream that
+    // connects with this. Receiving costs 0.1 to 0.2 us more.
+    bool note_arrivals = false;
 };
 
 // A non-blocking socket on which a connection was begun (or made): it is writable when that is

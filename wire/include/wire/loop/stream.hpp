@@ -137,13 +137,9 @@ public:
     // Not paused. True for a new connection.
     bool reading() const noexcept { return reading_; }
 
-    // Lets the kernel note when bytes come, for arrival(); until the stream closes. Receiving costs
-    // 0.1 to 0.2 us more. False where it does not: with io_uring. Precondition: is_open(), or with
-    // a filter on_connected() was called.
-    bool note_arrivals() noexcept { return stream_core::note_arrivals(); }
     // When the last of the bytes that on_data() is being given came to this host, on the loop's
     // clock: not when this thread looked, which is later by as long as it waited for its core.
-    // Precondition: note_arrivals() was true.
+    // Precondition: the stream connected with connect_options::note_arrivals.
     time_point arrival() const noexcept { return loop()->core().arrivals().arrived(); }
 
     // An iteration of the loop that waits for this stream alone, in recv() itself: two system calls

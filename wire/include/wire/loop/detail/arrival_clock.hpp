@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 
 #include "wire/base/export.hpp"
 #include "wire/loop/clock.hpp"
@@ -12,10 +13,9 @@ namespace wire::detail {
 // clocks once for each loop iteration. One thread's.
 class WIRE_EXPORT arrival_clock {
 public:
-    // Bytes that the kernel stamped with `wall` were received in the iteration that began at `now`.
-    void note(std::chrono::nanoseconds wall, time_point now) noexcept;
-    // Bytes without a stamp were received: they had come by `now`.
-    void note_unstamped(time_point now) noexcept { arrived_ = now; }
+    // Bytes were received in the iteration that began at `now`, with the kernel's stamp or, of
+    // those that came before it was asked for stamps, without one: they had come by `now`.
+    void note(std::optional<std::chrono::nanoseconds> wall, time_point now) noexcept;
     // Of the bytes received last.
     time_point arrived() const noexcept { return arrived_; }
 

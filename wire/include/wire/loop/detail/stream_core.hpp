@@ -53,7 +53,6 @@ public:
                (sending_ ? under_way() : 0);
     }
     bool run_alone(clock::duration longest) noexcept;
-    bool note_arrivals() noexcept;
     void pause_reading() noexcept;
     void resume_reading() noexcept;
     void shutdown_write() noexcept;
