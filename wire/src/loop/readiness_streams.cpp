@@ -19,9 +19,9 @@
 
 #include <cerrno>
 #include <chrono>
-#include <cstring>
 
 #include "readiness_engine.hpp"
+#include "socket_parts.hpp"
 #include "wire/loop/stream.hpp"
 
 namespace wire::detail {
