@@ -9,6 +9,7 @@ import pytest
 
 from synthetic_run import write_run
 from synthetic_world import FLOOR, World
+from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.studies import Cell
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app
@@ -29,7 +30,8 @@ def pairs(tmp_path_factory: pytest.TempPathFactory) -> list[Pair]:
     run = read_run(write_run(tmp_path_factory.mktemp("run"), WORLD))
     assert run.plan is not None
     planned = {one.cell.id: one.cell for one in run.plan.cells}
-    return [(cell, planned[cell.cell]) for cell in analyse_run(run).cells]
+    found = [(cell, planned[cell.cell]) for cell in analyse_run(run).cells]
+    return [one for one in found if isinstance(one[1].load, RampLoad)]
 
 
 def faster(pair: Pair, by: float, **bottlenecks: str) -> Pair:
