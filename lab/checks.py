@@ -24,7 +24,7 @@ from suites.fuzzing import FUZZ_SECONDS, fuzz
 from suites.native import asan, clang, cpp, lean, openssl, size, soak
 from suites.needs import build_dev_programs, complete_environment, install_needs
 from suites.products import autobahn, contestants, docs, packages, peers
-from suites.python import lint, outages, python, runs, types
+from suites.python import fleets, lint, outages, python, runs, types
 
 SUMMARY = RESULTS / "summary.json"
 COUNTS = RESULTS / "counts.json"
@@ -34,6 +34,7 @@ SUITES: dict[str, Callable[[], Count]] = {
     "python": python,
     "cpp": cpp,
     "runs": runs,
+    "fleets": fleets,
     "asan": asan,
     "clang": clang,
     "fuzz": fuzz,
@@ -52,11 +53,16 @@ DEFAULT = ("lint", "types", "cpp", "python")
 """What ``./test`` runs: the tests of each part. ``.ci/run`` adds the others, but the soak
 and the outages, which take long, and the fuzzing, which may find something in any change.
 """
-NEED_ENVIRONMENT = ("runs", "outages", "contestants")
+NEED_ENVIRONMENT = ("runs", "fleets", "outages", "contestants")
 """These use the native programs of ``.venv``, which ``./test`` does not make."""
-BESIDE = {"cpp": ("python", "types", "lint"), "asan": ("autobahn", "docs")}
+BESIDE = {
+    "cpp": ("python", "types", "lint"),
+    "asan": ("autobahn", "docs"),
+    "packages": ("peers",),
+    "contestants": ("fleets",),
+}
 """Run beside another suite, in this order, where both are asked for: they wait, or have one thread,
-where it computes. The native tests wait at their end, when mypy computes.
+where it computes, with a lower priority. The native tests wait at their end, when mypy computes.
 """
 
 

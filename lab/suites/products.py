@@ -66,7 +66,8 @@ def packages() -> Count:
         return ONE_FAILED
     built = ROOT / "build" / "packages"
     python = str(VENV / "bin" / "python")
-    if run([python, "packaging/release.py", "--out", str(built)]) != 0:
+    # Where the peers are tested beside this, some of those tests look at the clock.
+    if run(["nice", python, "packaging/release.py", "--out", str(built)]) != 0:
         return ONE_FAILED
     folder = ROOT / "packaging" / "tests"
     report = RESULTS / "packages.xml"

@@ -55,12 +55,19 @@ def runs() -> Count:
     """The lab's longer tests: whole runs and duels, killed and completed, simulated worlds, and the
     report in a browser.
     """
-    return _pytest("runs", "long and not outage", programs=VENV / "bin")
+    return _pytest("runs", "long and not fleet", programs=VENV / "bin")
+
+
+def fleets() -> Count:
+    """Whole runs on fleets of workers and of pairs, in namespaces too, whose hosts and links fail.
+    They wait for the most part.
+    """
+    return _pytest("fleets", "fleet and not outage", programs=VENV / "bin")
 
 
 def outages() -> Count:
-    """Those of the longer tests that wait minutes for a lost host or link of a fleet. ``runs`` has
-    one of each kind.
+    """Those of fleets that wait minutes for a lost host or link. ``fleets`` has one of each
+    kind.
     """
     return _pytest("outages", "outage", programs=VENV / "bin")
 

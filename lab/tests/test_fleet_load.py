@@ -436,6 +436,7 @@ def test_the_page_says_why_a_load_is_void_and_draws_nothing_that_was_not_measure
 
 @needs_wireload
 @pytest.mark.long
+@pytest.mark.fleet
 def test_workers_of_a_fleet_load_a_server_together(url: str, tmp_path: Path) -> None:
     words = ("--", "-n", "100", "--rate", "200", "-c", "2", "-t", "1", url)
     assert WIRELOAD is not None

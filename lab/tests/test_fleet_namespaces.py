@@ -15,6 +15,7 @@ from run_project import wait_for
 REFUSAL = refusal()
 pytestmark = [
     pytest.mark.long,  # each starts whole runs
+    pytest.mark.fleet,
     pytest.mark.skipif(REFUSAL is not None, reason=REFUSAL or ""),
 ]
 NAMES = ("alpha", "beta", "gamma")

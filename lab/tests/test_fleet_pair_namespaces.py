@@ -20,6 +20,7 @@ from test_fleet_run import ENTRIES, RUN
 REFUSAL = refusal()
 pytestmark = [
     pytest.mark.long,  # each starts whole runs
+    pytest.mark.fleet,
     pytest.mark.skipif(REFUSAL is not None, reason=REFUSAL or ""),
 ]
 NEAR, FAR = ("alpha", "beta"), ("gamma", "delta")

@@ -15,7 +15,7 @@ from run_project import wait_for
 from test_fleet_run import ENTRIES, RUN
 from wirebench.process import procfs
 
-pytestmark = pytest.mark.long  # each starts whole runs
+pytestmark = [pytest.mark.long, pytest.mark.fleet]  # each starts whole runs
 
 FAR_TOO = (("near", "alpha", "beta", "127.0.0.2"), ("far", "gamma", "delta", "127.0.0.3"))
 

@@ -13,7 +13,7 @@ import pytest
 from fleet_project import Fleet, check_trials, fleet_of
 from run_project import SERVER, wait_for
 
-pytestmark = pytest.mark.long  # each starts whole runs
+pytestmark = [pytest.mark.long, pytest.mark.fleet]  # each starts whole runs
 
 RUN = ("concurrency", "--preset", "quick", "--seed", "5", "--blocks", "6")
 ENTRIES = 3

@@ -262,6 +262,7 @@ def test_a_table_has_a_column_for_each_fleet() -> None:
 
 
 @pytest.mark.long
+@pytest.mark.fleet
 def test_a_simulated_fleet_is_measured_over_its_own_scheduler(tmp_path: Path) -> None:
     (tmp_path / "hosts").mkdir()
     cost = measure_fleet(3, tmp_path, tmp_path / "hosts", per_process=2, idle_s=0.1)
