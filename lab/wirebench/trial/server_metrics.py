@@ -350,7 +350,7 @@ _LIMITS: Mapping[str, str] = {
 
 _WORDS: Mapping[FailureKind, str] = {
     "not_listening": "nobody listens where the server should",
-    "hung": "the server stopped answering",
+    "hung": "the server did not answer in time",
     "closed_early": "the server closed connections it should have answered on",
     "bad_status": "the server answered with a wrong status",
     "wrong_reply": "the server gave a wrong reply",
