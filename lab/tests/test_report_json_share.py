@@ -107,4 +107,4 @@ def test_it_stands_below_the_published_tables(
 ) -> None:
     assert run_app(["published", "websocket", str(write_run(tmp_path, WORLD))]) == EXIT_OK
     said = capsys.readouterr().out
-    assert "How much of a message is JSON (burst-r100-q5 beside echo-burst-r100-q5)" in said
+    assert "How much of a message is JSON (burst-r100-q2 beside echo-burst-r100-q2)" in said

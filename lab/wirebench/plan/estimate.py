@@ -43,7 +43,21 @@ not listed.
 """
 CONNECT_NS = 15_000
 REQUEST_NS = {"reuse": 20_000, "new": 40_000}
-RAMP_MESSAGE_NS = {"serial": 8_000, "burst": 4_000}
+RAMP_MESSAGE_NS = {
+    "csharp": 130_000,
+    "go": 13_000,
+    "java": 35_000,
+    "node": 18_000,
+    "php": 15_000,
+    "python": 45_000,
+    "rust": 13_000,
+}
+"""For each message of a burst, by language, from a ramp to 5,000 connections whose messages are
+counted: JSON weighs more there than a whole request elsewhere. Python's libraries took 18 to 80 us.
+"""
+OTHER_RAMP_MESSAGE_NS = 4_000
+SERIAL_MORE_NS = 4_000
+"""For a message that waits for the reply to the one before."""
 MOVE_NS = 1_500 * MS
 """Time to copy a build, and to check that it works where it is then."""
 VERIFY_NS = {"server": 700 * MS, "client": 1_500 * MS}
@@ -111,7 +125,7 @@ def trial_ns(
             return start + round(waiting + serving)
         case RampLoad() as load:
             connecting = load.rounds * load.add * CONNECT_NS
-            each = RAMP_MESSAGE_NS[load.pacing] * slowness if message_ns is None else message_ns
+            each = _ramp_message_ns(load, language) if message_ns is None else message_ns
             return start + connecting + round(load.total_messages * each)
         case IdleLoad() as load:
             return start + load.window_ns + load.connections * CONNECT_NS
@@ -122,6 +136,11 @@ def trial_ns(
         case ClientLoad() as load:
             operations = load.warmup + load.operations
             return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)
+
+
+def _ramp_message_ns(load: RampLoad, language: str) -> int:
+    more = SERIAL_MORE_NS if load.pacing == "serial" else 0
+    return RAMP_MESSAGE_NS.get(language, OTHER_RAMP_MESSAGE_NS) + more
 
 
 def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:
