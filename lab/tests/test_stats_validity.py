@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wirebench.stats.disturbances import dropped_blocks, other_programs
+from wirebench.stats.disturbances import dropped_blocks, other_programs, repeat_reason
 from wirebench.stats.summary import mean, summarise
 from wirebench.stats.types import OtherPrograms, Starvation, TrialView
 from wirebench.stats.validity import (
@@ -180,6 +180,16 @@ def test_a_block_with_steal_goes_as_a_whole_and_says_why() -> None:
     dropped = dropped_blocks(trials)
     assert [one.block for one in dropped] == [2]
     assert "9% of a core" in dropped[0].reason
+
+
+def test_a_trial_with_steal_is_to_be_run_again_whatever_its_figures() -> None:
+    assert repeat_reason(trial(covariates={"steal_ns": 10_000_000})) is None
+    assert repeat_reason(trial(covariates={"steal_ns": None})) is None
+    stolen = trial(covariates={"steal_ns": 90_000_000})
+    assert repeat_reason(stolen) == "the hypervisor took 9% of a core (limit 5%)"
+    void = replace(stolen, validity={"void": "sent late: by 4 ms; use --cpu"})
+    assert repeat_reason(void) == "not the load asked for (sent late)"
+    assert repeat_reason(replace(void, covariates={})) == repeat_reason(void)
 
 
 def test_three_clock_ticks_of_steal_drop_no_block_however_short_its_trials() -> None:

@@ -93,8 +93,7 @@ class LocalSite:
 
     def measure(self, session: Session, plan: Plan, *, look: Look, out: Console) -> Measured:
         from wirebench.run.progress import watcher_for
-        from wirebench.stats import dropped_blocks
-        from wirebench.stats.validity import void_reason
+        from wirebench.stats import dropped_blocks, repeat_reason
 
         with watcher_for(plan, out) as watcher:
             return session.measure(
@@ -102,7 +101,7 @@ class LocalSite:
                 look=look,
                 capacity=_capacity(session, plan),
                 dropped=lambda block: bool(dropped_blocks(block)),
-                void=void_reason,
+                void=repeat_reason,
                 watcher=watcher,
             )
 

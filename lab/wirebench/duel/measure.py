@@ -17,8 +17,7 @@ from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Standstill
 from wirebench.run.bench import Bench
 from wirebench.run.measure import Watcher, measure
-from wirebench.stats import dropped_blocks
-from wirebench.stats.validity import void_reason
+from wirebench.stats import dropped_blocks, repeat_reason
 from wirebench.store.rundir import RunDirectory
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.types import OwnServer, TrialSpec
@@ -83,7 +82,7 @@ class Duel:
             leave=self.directory.append_left,
             look=lambda _key, _block, present: self._look(present),
             dropped=lambda block: bool(dropped_blocks(block)),
-            void=void_reason,
+            void=repeat_reason,
             clock_ns=self.clock_ns,
             pace=Pace(
                 estimated={

@@ -61,7 +61,7 @@ from wirebench.run.local import GENERATOR, LocalBench, find_link
 from wirebench.run.measure import not_run
 from wirebench.run.sound import UntilSound
 from wirebench.run.spec import spec_of
-from wirebench.stats.validity import void_reason
+from wirebench.stats import repeat_reason
 from wirebench.store.jsonl import LineFile
 from wirebench.trial.apart import GeneratorLostError
 from wirebench.trial.record import FailureRecord, TrialRecord
@@ -219,7 +219,7 @@ class _Block:
             name: catalog.contestants[name] for name in order.bundles if name != PROGRAMS
         }
         self._faults: dict[str, FailureRecord | None] = {}
-        self._sound = UntilSound(run_trial=self._run_trial, void=void_reason)
+        self._sound = UntilSound(run_trial=self._run_trial, void=repeat_reason)
 
     def run(self, done: set[str]) -> int:
         order = self._order

@@ -1,4 +1,6 @@
-"""A trial whose load was not what was asked for is run again at once."""
+"""A trial is run again at once when its load was not what was asked for, or the hypervisor took
+too much from it.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ REPEATED = "void_and_repeated"
 
 RunTrial = Callable[[PlannedTrial, PlannedCell], TrialRecord]
 Void = Callable[[TrialRecord], str | None]
-"""Why a trial says nothing of its server: the load was not what was asked for. None: it does."""
+"""Why a trial says nothing of its server: the load was not what was asked for, or the hypervisor
+took too much from it. None: it does.
+"""
 
 
 @dataclass(kw_only=True)

@@ -6,24 +6,22 @@ from collections.abc import Sequence
 
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
-from wirebench.stats.validity import number
+from wirebench.stats.validity import number, void_reason
 
 
 def dropped_blocks(
     trials: Sequence[TrialView], *, settings: Settings = DEFAULT
 ) -> tuple[DroppedBlock, ...]:
     """The blocks of a cell in which the hypervisor took too much from any trial, whatever that
-    trial's figures.
+    trial's figures, also when it was run again (``repeat_reason``).
 
     The limit is fixed beforehand (``Settings.steal_share``). The whole block is dropped, so that no
     entry loses only its bad trials.
     """
     worst: dict[int, tuple[float, str]] = {}
     for trial in trials:
-        share = _share_of_a_core(trial, "steal_ns")
-        if share is None or not _beyond(share, trial, settings.steal_share, settings):
-            continue
-        if share > worst.get(trial.block, (0.0, ""))[0]:
+        share = _stolen(trial, settings)
+        if share is not None and share > worst.get(trial.block, (0.0, ""))[0]:
             worst[trial.block] = (share, trial.entry)
     return tuple(
         DroppedBlock(
@@ -35,6 +33,22 @@ def dropped_blocks(
         )
         for block, (share, entry) in sorted(worst.items())
     )
+
+
+def repeat_reason(trial: TrialView, *, settings: Settings = DEFAULT) -> str | None:
+    """Why a measured trial is to be run again at once, whatever its figures; None if it stands."""
+    why = void_reason(trial, settings=settings)
+    share = _stolen(trial, settings)
+    if why is not None or share is None:
+        return why
+    return f"the hypervisor took {share:.0%} of a core (limit {settings.steal_share:.0%})"
+
+
+def _stolen(trial: TrialView, settings: Settings) -> float | None:
+    """The share of a core that the hypervisor took, where it is too much."""
+    share = _share_of_a_core(trial, "steal_ns")
+    too_much = share is not None and _beyond(share, trial, settings.steal_share, settings)
+    return share if too_much else None
 
 
 def other_programs(

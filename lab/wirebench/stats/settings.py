@@ -62,8 +62,8 @@ class Settings:
     """
     little_tolerance: float = 0.05
     steal_share: float = 0.05
-    """A block is dropped when the hypervisor took more than this share of one core in any of its
-    trials, and more than ``ticks``.
+    """A trial is run again, twice at most, when the hypervisor took more than this share of a core
+    from it, and more than ``ticks``; where that does not help, its block is dropped.
 
     No contestant can cause steal. Pressure, involuntary switches and retransmits depend on the
     contestant, so dropping by them would be dropping by outcome; they are published instead.
