@@ -459,15 +459,17 @@ void connection::refuse(errc why, int status, std::string_view text, std::string
     }
     const bool was_head =
         current_ != nullptr ? current_->req.head_.method == method::head : is_head_request(head);
-    exchange& e = worker_->spare();
-    e.clear();
+    // Not left there as the spare one: on_finished may send a response of another connection, whose
+    // next request is then parsed.
+    worker_->spare();
+    exchange& e = *worker_->take_spare();
     e.fail(status, text);
     // The request may not have been understood at all: it must not shape the reply.
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
     write_response(e, false, framing::length, e.body.size());
     observe(current_, e, status);
-    e.clear();
+    worker_->recycle(&e);
     abandon(why, true);
     if (!is_closed()) close_gracefully(false);
 }
