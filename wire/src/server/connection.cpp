@@ -702,15 +702,13 @@ void connection::drain() {
     } else if (phase_ == phase::securing) {
         enter(phase_);
         settle();  // by a shorter time limit
-    } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
-        // Its first request may be on the way; or the next, where the last response has just gone
-        // or a request is here already.
-        const bool busy = worker_->loop().now() - since_ < worker::last_request;
-        if (peer_ended_ || (!fresh_ && !busy && quiet())) return drop();
-        enter(phase_);
-        settle();
     } else if (phase_ == phase::idle) {
-        close_gracefully(false);
+        // Its first request may be on the way; or the next, where the last response is leaving or
+        // has just gone, or a request is here already.
+        const bool busy =
+            unsent() > 0 || !held_.empty() || worker_->loop().now() - since_ < worker::last_request;
+        if (!fresh_ && !busy && quiet()) return drop();
+        enter(phase_);
         settle();
     }
 }
