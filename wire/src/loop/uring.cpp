@@ -17,6 +17,10 @@ namespace wire::detail {
 
 namespace {
 
+// Kernels since 6.13 work off some twenty completions at a call: where as many as this came there
+// may be more.
+constexpr std::size_t about_all = 16;
+
 int sys_setup(unsigned entries, io_uring_params* p) noexcept {
     return static_cast<int>(::syscall(__NR_io_uring_setup, entries, p));
 }
@@ -242,7 +246,11 @@ void uring::submit() noexcept {
 
 void uring::work_off() noexcept {
     if (!started_) return;
-    while (enter(0, IORING_ENTER_GETEVENTS, nullptr) > 0 && has_queued()) {}
+    std::size_t before = 0;
+    do {
+        before = ready();
+        while (enter(0, IORING_ENTER_GETEVENTS, nullptr) > 0 && has_queued()) {}
+    } while (ready() - before >= about_all);
 }
 
 void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept {
@@ -254,9 +262,8 @@ void uring::submit_and_wait(clock::duration longest, std::size_t most) noexcept 
     const bool wait = longest > clock::duration::zero() && ready() == 0;
     enter(wait ? 1 : 0, IORING_ENTER_GETEVENTS,
           wait && longest != clock::duration::max() ? &longest : nullptr);
-    // Kernels since 6.13 work off some twenty completions at a call. All of an iteration are taken
-    // before any is served: what is written afterwards then leaves in one large batch.
-    constexpr std::size_t about_all = 16;
+    // All of an iteration are taken before any is served: what is written afterwards then leaves in
+    // one large batch.
     for (std::size_t before = 0, now = ready(); now - before >= about_all && now < most;
          now = ready()) {
         before = now;

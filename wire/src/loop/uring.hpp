@@ -87,6 +87,8 @@ public:
     void work_off() noexcept;
 
     std::size_t ready() const noexcept;
+    // No more find a place: what completes now is told only after some were taken.
+    bool has_no_place() const noexcept { return ready() == cq_entries_; }
     // The i-th completion that is ready; precondition: i < ready().
     completion peek(std::size_t i) const noexcept;
     completion take() noexcept;  // precondition: ready() > 0

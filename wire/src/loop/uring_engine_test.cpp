@@ -151,6 +151,27 @@ TEST_F(uring_streams, one_with_bytes_that_wait_is_not_quiet) {
     EXPECT_EQ(quiet, (std::vector<int>{0, 0, 0}));
 }
 
+TEST_F(uring_streams, one_of_many_with_bytes_that_wait_is_not_quiet) {
+    std::vector<probe> streams(100);
+    std::vector<unique_fd> peers;
+    for (auto& s : streams) peers.push_back(connect(s));
+    for (const auto& peer : peers) say(peer, "A");
+    EXPECT_FALSE(streams.back().quiet());
+}
+
+TEST_F(uring_streams, one_whose_bytes_cannot_be_told_is_not_quiet) {
+    // The smallest ring has place for 256 completions.
+    make({.engine = loop_engine::io_uring, .max_streams = 300, .receive_buffers = 16});
+    std::vector<probe> streams(200);
+    std::vector<unique_fd> peers;
+    for (auto& s : streams) peers.push_back(connect(s));
+    for (std::size_t i = 0; i + 1 < streams.size(); ++i) streams[i].close();
+    say(peers.back(), "A");
+    EXPECT_FALSE(streams.back().quiet());
+    while (streams.back().received.empty()) loop->run_once(100ms);
+    EXPECT_TRUE(streams.back().quiet());
+}
+
 TEST_F(uring_streams, a_full_table_makes_room_for_all_who_reopen_at_once) {
     std::vector<std::unique_ptr<probe>> streams;
     for (int i = 0; i < 300; ++i) streams.push_back(std::make_unique<probe>());

@@ -510,6 +510,7 @@ bool uring_engine::on_hangup(std::uint32_t index, std::uint32_t generation,
 bool uring_engine::quiet(const stream_core& s) noexcept {
     const std::uint32_t index = slot_of(s);
     ring_->work_off();
+    if (ring_->has_no_place()) return false;  // nobody knows
     const std::uint64_t wanted = tag(kind::receive, index, slots_[index].generation);
     for (std::size_t i = 0; i < ring_->ready(); ++i) {
         if (ring_->peek(i).user_data == wanted) return false;

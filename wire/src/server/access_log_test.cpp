@@ -182,6 +182,31 @@ TEST(access_log, what_was_refused_or_given_up) {
     l.server->stop();
     EXPECT_EQ(l.size(), 4U);
 }
+// What is told of a refusal sends the response of another connection, whose next request comes
+// then.
+TEST(access_log, the_call_may_send_responses) {
+    std::optional<response> kept;
+    server_options o;
+    o.on_finished = [&](const access_record& r) {
+        if (r.status == 400 && kept) response(*std::exchange(kept, std::nullopt)).send("kept");
+    };
+    std::promise<void> waits;
+    testing::served s(
+        [&](response res) {
+            if (res.request().path() != "/kept") return res.send("hello");
+            kept.emplace(std::move(res));
+            waits.set_value();
+        },
+        o);
+    testing::raw_peer p(s.port());
+    p.send("GET /kept HTTP/1.1\r\nHost: a\r\n\r\nGET /next HTTP/1.1\r\nHost: a\r\n\r\n");
+    waits.get_future().wait();
+    testing::raw_peer bad(s.port());
+    bad.send("GET / HTTP/1.1\r\n\r\n");
+    EXPECT_EQ(bad.response().substr(0, 12), "(close) 400 ");
+    EXPECT_EQ(p.response(), "200 kept");
+    EXPECT_EQ(p.response(), "200 hello");
+}
 TEST(access_log, a_peer_cannot_forge_lines) {
     logged l([](response res) { res.send(); });
     testing::raw_peer p(l.server->port());

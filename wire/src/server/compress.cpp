@@ -159,10 +159,11 @@ void compressors::edit(response& res) {
     if (codings_.empty()) return;
     const exchange& e = response_access::of(res);
     const bool in_pieces = e.out != nullptr && !e.instead;
-    // Has the Vary that its 200 would have (RFC 9110 section 15.4.5).
+    if (e.file != nullptr) return;
+    // Has the Vary and the ETag that its 200 would have (RFC 9110 section 15.4.5).
     const bool unchanged = e.status == 304;
     if (!unchanged && (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
-                                 : e.file != nullptr || e.body.size() < options_.min_bytes))
+                                 : e.body.size() < options_.min_bytes))
         return;
     if (res.status() == 206 || res.header("Content-Encoding")) return;
     if (!shrinks(res.header("Content-Type").value_or("text/plain"))) return;
@@ -170,13 +171,13 @@ void compressors::edit(response& res) {
     if (!any_has_token(e.fields, "vary", "accept-encoding") &&
         !any_has_token(e.fields, "vary", "*"))
         res.header("Vary", "Accept-Encoding");
-    if (unchanged) return;
     // Also for HEAD, whose fields are to be those of GET.
     const content_coding how = preferred_coding(res.request().headers(), codings_);
-    if (how == content_coding::identity ||
-        !(in_pieces ? pack_pieces(res, how) : pack_whole(res, how)))
-        return;
-    res.header("Content-Encoding", to_string(how)).remove_header("Accept-Ranges");
+    if (how == content_coding::identity) return;
+    if (!unchanged) {
+        if (!(in_pieces ? pack_pieces(res, how) : pack_whole(res, how))) return;
+        res.header("Content-Encoding", to_string(how)).remove_header("Accept-Ranges");
+    }
     const std::string etag(res.header("ETag").value_or("W/"));
     if (!etag.starts_with("W/")) res.set_header("ETag", "W/" + etag);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "compressed.hpp"
+#include "wire/proto/conditional.hpp"
 
 namespace wire::http::compress_test {
 
@@ -36,6 +37,14 @@ struct compressed_responses : testing::compressed {
         r.get("/vary",
               [this](response res) { res.header("Vary", "Cookie, Accept-Encoding").send(whole); });
         r.get("/none", [](response res) { res.status(204).send(); });
+        r.get("/tagged", [this](response res) {
+            res.header("ETag", "\"x\"");
+            const request& asked = res.request();
+            if (check_preconditions(asked.headers(), asked.method(), {.etag = "\"x\""}) ==
+                precondition::not_modified)
+                return res.status(304).send();
+            res.send(whole);
+        });
         server.emplace(std::move(r));
     }
 };
@@ -53,6 +62,16 @@ TEST_F(compressed_responses, head_says_what_get_would) {
     const std::string of_get = field("Content-Length");
     EXPECT_EQ(ask("/text", "gzip", method::head), "gzip|Accept-Encoding|W/\"x\"|");
     EXPECT_EQ(field("Content-Length"), of_get);
+}
+// RFC 9110 section 15.4.5; by a strong tag, caches would look for a response that they never got.
+TEST_F(compressed_responses, a_304_has_the_tag_of_its_200) {
+    for (const std::string accept : {"gzip", "identity"}) {
+        ask("/tagged", accept);
+        const std::string tag = field("ETag");
+        EXPECT_EQ(tag, accept == "gzip" ? "W/\"x\"" : "\"x\"");
+        EXPECT_EQ(ask("/tagged", accept + "\r\nIf-None-Match: " + tag),
+                  "Accept-Encoding|" + tag + "|");
+    }
 }
 TEST_F(compressed_responses, what_is_left_alone) {
     EXPECT_EQ(ask("/small"), "small");

@@ -459,15 +459,17 @@ void connection::refuse(errc why, int status, std::string_view text, std::string
     }
     const bool was_head =
         current_ != nullptr ? current_->req.head_.method == method::head : is_head_request(head);
-    exchange& e = worker_->spare();
-    e.clear();
+    // Not left there as the spare one: on_finished may send a response of another connection, whose
+    // next request is then parsed.
+    worker_->spare();
+    exchange& e = *worker_->take_spare();
     e.fail(status, text);
     // The request may not have been understood at all: it must not shape the reply.
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
     write_response(e, false, framing::length, e.body.size());
     observe(current_, e, status);
-    e.clear();
+    worker_->recycle(&e);
     abandon(why, true);
     if (!is_closed()) close_gracefully(false);
 }
@@ -700,15 +702,13 @@ void connection::drain() {
     } else if (phase_ == phase::securing) {
         enter(phase_);
         settle();  // by a shorter time limit
-    } else if (phase_ == phase::idle && unsent() == 0 && held_.empty()) {
-        // Its first request may be on the way; or the next, where the last response has just gone
-        // or a request is here already.
-        const bool busy = worker_->loop().now() - since_ < worker::last_request;
-        if (peer_ended_ || (!fresh_ && !busy && quiet())) return drop();
-        enter(phase_);
-        settle();
     } else if (phase_ == phase::idle) {
-        close_gracefully(false);
+        // Its first request may be on the way; or the next, where the last response is leaving or
+        // has just gone, or a request is here already.
+        const bool busy =
+            unsent() > 0 || !held_.empty() || worker_->loop().now() - since_ < worker::last_request;
+        if (!fresh_ && !busy && quiet()) return drop();
+        enter(phase_);
         settle();
     }
 }

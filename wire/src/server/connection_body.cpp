@@ -185,8 +185,7 @@ void connection::end_body(bool complete) {
     }
     flush_later();
     const bool received = phase_ == phase::handling;
-    finish_response(e, received && !e.close && !worker_->draining(),
-                    received && !e.req.head_.keep_alive);
+    finish_response(e, received && !e.close, received && !e.req.head_.keep_alive);
 }
 
 // The response that has begun cannot be completed, and the peer must not take it for whole.

@@ -76,8 +76,7 @@ void connection::pump_file() {
             e.bytes_out += body->after.size();
             flush_later();
             const bool received = phase_ == phase::handling;
-            finish_response(e, received && !e.close && !worker_->draining(),
-                            received && !e.req.head_.keep_alive);
+            finish_response(e, received && !e.close, received && !e.req.head_.keep_alive);
             return;
         }
         file_body::part& part = body->parts[body->next];

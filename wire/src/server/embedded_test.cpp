@@ -255,6 +255,50 @@ TEST(embedded, a_body_begun_when_the_server_is_gone_is_told_to_be_lost) {
     late.on_closed([&] { told = true; });
     EXPECT_TRUE(told);
 }
+// Its server is still there, and serves nobody any more.
+TEST(embedded, a_body_begun_when_the_drain_is_over_is_told_to_be_lost) {
+    server_options options;
+    options.drain_timeout = 0ms;
+    std::optional<response> kept;
+    server s = make_server([&](response res) { kept = std::move(res); }, std::move(options));
+    testing::raw_peer p(s.port());
+    p.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    while (!kept) {
+        ASSERT_TRUE(wait_as_asked(s));
+        ASSERT_TRUE(s.run_once(1ms));
+    }
+    s.stop();
+    while (s.run_once(0ms)) {}
+    body_writer late = kept->start_body();
+    EXPECT_FALSE(late.write("x"));
+    EXPECT_FALSE(late.is_open());
+    bool told = false;
+    late.on_closed([&] { told = true; });
+    EXPECT_TRUE(told);
+}
+// Another thread has sent the head, and the loop has not run since.
+TEST(embedded, a_body_that_the_end_of_the_server_overtakes_is_told_to_be_lost) {
+    std::optional<response> kept;
+    body_writer late;
+    bool told = false;
+    {
+        server s = make_server([&](response res) { kept = std::move(res); });
+        testing::raw_peer p(s.port());
+        p.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+        while (!kept) {
+            ASSERT_TRUE(wait_as_asked(s));
+            ASSERT_TRUE(s.run_once(1ms));
+        }
+        std::thread other([&] {
+            late = kept->start_body();
+            late.on_closed([&] { told = true; });
+            EXPECT_TRUE(late.write("x"));
+        });
+        other.join();
+    }
+    EXPECT_TRUE(told);
+    EXPECT_FALSE(late.write("x"));
+}
 TEST(embedded, what_outlives_a_server_that_has_not_drained_does_no_harm) {
     for (const bool draining : {false, true}) {
         std::vector<response> kept;

@@ -42,8 +42,8 @@ class worker;
 // How responses and bodies reach their loop from any thread; it outlives the loop.
 struct loop_handle {
     std::mutex mutex;
-    event_loop* loop = nullptr;               // guarded by mutex; null once the loop is ending
-    worker* owner = nullptr;                  // used where is_here(), and by what is posted
+    event_loop* loop = nullptr;  // to post to; guarded by mutex; null once nothing may be posted
+    worker* owner = nullptr;     // used where is_here(), and by what is posted
     std::size_t max_unsent_bytes = 0;         // of limits
     std::atomic<std::thread::id> thread{};    // while the loop runs; none once it is ending
     std::atomic<std::uint64_t> coroutines{};  // that have been numbered

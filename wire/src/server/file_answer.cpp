@@ -140,7 +140,10 @@ void answer_with_file(response res, unique_fd file, const struct stat& about, st
     const auto date = format_date(std::min<std::int64_t>(about.st_mtim.tv_sec, now));
     res.set_header("Last-Modified", {date.data(), date.size()});
     switch (check_preconditions(req.headers(), req.method(), v)) {
-    case precondition::not_modified: res.status(304).send(); return;
+    case precondition::not_modified:
+        // With the file, so that middleware treats it as the 200.
+        connection::send_file(std::move(res.status(304)), std::move(body));
+        return;
     case precondition::failed: refuse(std::move(res), 412); return;
     case precondition::holds: break;
     }

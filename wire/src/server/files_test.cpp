@@ -11,6 +11,7 @@
 
 #include "raw_peer.hpp"
 #include "served.hpp"
+#include "wire/server/compress.hpp"
 
 namespace wire::http::files_test {
 
@@ -179,6 +180,21 @@ TEST_F(file_server, as_the_only_handler_it_takes_the_whole_path) {
     EXPECT_EQ(p.response(), "404 Not Found\n");
     EXPECT_EQ(p.response(), "405 Method Not Allowed\n");
     EXPECT_EQ(field(p, "Allow"), "GET, HEAD");
+}
+TEST_F(file_server, a_304_has_the_fields_of_its_200_behind_compress) {
+    router r = routes();
+    r.after(compress({.min_bytes = 1}));
+    served s(std::move(r));
+    raw_peer p(s.port());
+    const std::string accept = "Accept-Encoding: gzip\r\n";
+    p.send(get("a.txt", accept));
+    EXPECT_EQ(p.response(), "200 0123456789");
+    const std::string etag = field(p, "ETag");
+    EXPECT_EQ(field(p, "Vary"), "");
+    p.send(get("a.txt", accept + "If-None-Match: " + etag + "\r\n"));
+    EXPECT_EQ(p.response(), "304 ");
+    EXPECT_EQ(field(p, "ETag"), etag);
+    EXPECT_EQ(field(p, "Vary"), "");
 }
 TEST_F(file_server, conditions) {
     served s(routes());

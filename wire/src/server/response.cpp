@@ -213,7 +213,7 @@ body_reader response::take_body() {
     return body_reader(e.in);
 }
 
-event_loop& response::loop() const noexcept { return *exchange_->handle->loop; }
+event_loop& response::loop() const noexcept { return exchange_->handle->owner->loop(); }
 
 std::stop_token response::stop_token() const noexcept {
     return exchange_->handle->stopping.get_token();
@@ -236,20 +236,17 @@ void exchange::deliver(exchange* e) {
     }
     std::unique_ptr<exchange> owned(e);
     const std::shared_ptr<loop_handle> alive = e->handle;
-    {
-        const std::lock_guard lock(alive->mutex);
-        if (alive->loop != nullptr) {
-            alive->loop->post([owned = std::move(owned)]() mutable {
-                exchange* const e = owned.release();
-                e->handle->owner->complete(e);
-            });
-            return;
-        }
-    }
-    if (owned->out != nullptr) owned->out->lost();
+    const std::lock_guard lock(alive->mutex);
+    if (alive->loop == nullptr) return;
+    alive->loop->post([owned = std::move(owned)]() mutable {
+        exchange* const e = owned.release();
+        e->handle->owner->complete(e);
+    });
 }
 
-exchange::~exchange() = default;
+exchange::~exchange() {
+    if (out != nullptr) out->lost();  // what was sent came too late for its loop
+}
 
 void exchange::clear() noexcept {
     from = nullptr;

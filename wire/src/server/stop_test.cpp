@@ -102,6 +102,39 @@ TEST(server_stop, a_connection_that_was_just_answered_may_ask_once_more) {
     p.finish_sending();
     s.join();
 }
+// Their heads have left, and told nobody that the connection would end: what waits behind them is
+// answered.
+TEST(server_stop, requests_behind_an_answer_that_had_begun_to_leave_are_answered) {
+    for (const std::string path : {"/large", "/body"}) {
+        std::promise<std::stop_token> given;
+        std::promise<body_writer> begun;
+        server_options o = patient();
+        o.limits.max_unsent_bytes = 1000;
+        served s(
+            [&](response res) {
+                if (res.request().path() == "/next") return res.send("hello");
+                given.set_value(res.stop_token());
+                if (path == "/large") return res.send(std::string(32 << 20, 'x'));
+                begun.set_value(res.start_body());
+            },
+            o);
+        raw_peer p(s.port());
+        p.send(get(path) + get("/next"));
+        std::promise<void> stopping;
+        const auto tell = [&] { stopping.set_value(); };
+        const std::stop_callback on_stop(given.get_future().get(), tell);
+        body_writer out;
+        if (path == "/body") out = begun.get_future().get();
+        s.ask_to_stop();
+        stopping.get_future().wait();
+        out.write("x");
+        out.finish();
+        EXPECT_EQ(p.response().substr(0, 5), "200 x") << path;
+        EXPECT_EQ(p.response(), "(close) 200 hello") << path;
+        p.finish_sending();
+        s.join();
+    }
+}
 TEST(server_stop, a_coroutine_need_not_wait_for_a_body) {
     std::promise<void> reads;
     router r;

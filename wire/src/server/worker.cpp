@@ -65,13 +65,15 @@ bool same(const address& a, const address& b) noexcept {
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
     exceptions_.flush();
-    // Responses and bodies that outlive the server must find nobody.
     handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
-    {
-        const std::lock_guard lock(handle_->mutex);
-        handle_->loop = nullptr;
-    }
+    take_no_more();
     deferred_deletion_.clear();
+}
+
+// Responses and bodies that are used from here on, on other threads, find nobody.
+void worker::take_no_more() noexcept {
+    const std::lock_guard lock(handle_->mutex);
+    handle_->loop = nullptr;
 }
 
 result<void> worker::start() {
@@ -148,7 +150,8 @@ void worker::end_drain() {
     if (intake_ != nullptr) intake_->clear();
     while (connections_.first != nullptr) connections_.first->drop();
     tasks_.clear();
-    loop_->run_once(clock::duration::zero());  // destroys the dropped ones
+    take_no_more();
+    loop_->run_once(clock::duration::zero());  // destroys the dropped ones, serves what was posted
     handle_->thread.store(std::thread::id(), std::memory_order_relaxed);
 }
 

@@ -102,6 +102,7 @@ private:
     std::unique_ptr<exchange> fresh();
     void begin_drain();
     void end_drain();
+    void take_no_more() noexcept;
     bool idle() const noexcept {
         return count_ == 0 && tasks_.empty() && (intake_ == nullptr || intake_->size() == 0);
     }

@@ -192,7 +192,8 @@ public:
     // Any thread, and from signal handlers: accepts no more, closes idle connections, answers what
     // is in progress with "Connection: close", and makes run() return when all are gone or
     // drain_timeout is over. A connection that is new, or was answered within the last second, has
-    // another second for a request that may be on its way.
+    // another second for a request that may be on its way; one whose answer had begun to leave has
+    // it behind that answer.
     void stop() noexcept;
 
 private:
