@@ -324,6 +324,18 @@ class Deadlines(OpenLoop):
         self.assertGreater(run.document["requests"]["ok"], 0)
         self.assert_accounted(run)
 
+    def test_a_load_that_ends_while_it_sends_ends_once(self) -> None:
+        """So many are dropped, with a request to send behind them, that the load's end comes
+        between a look at the clock and the sending.
+        """
+        with serving(http_replies(lambda n: reply())) as server:
+            for _ in range(3):
+                run = load(
+                    server, *typed("--rate 100000000 -d 20ms -c 1 --deadline 1ms --timeout 1ms")
+                )
+                self.assertEqual(run.document["open_loop"]["scheduled"], 2_000_000)
+                self.assert_accounted(run)
+
     def test_a_server_that_never_answers(self) -> None:
         def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
             return True

@@ -75,6 +75,7 @@ void pacer::pump() {
     }
     gate_.skip_expired(now);
     send_due(now);
+    if (!gate_.running()) return;  // the clock went on meanwhile, past the load's end
     gate_.note_backlog(now);
     const due_schedule& schedule = gate_.schedule();
     if (schedule.due() == never && window.in_flight() == 0 &&
