@@ -389,6 +389,19 @@ class Failures(OpenLoop):
         self.assertGreaterEqual(run.document["requests"]["connections_opened"], 6)
         self.assert_accounted(run)
 
+    def test_what_answers_no_request_is_an_error_more(self) -> None:
+        """Every reply comes twice, long before the next request is due."""
+        for scheme, kind, handler in (
+            ("http", "protocol", http_replies(lambda n: reply() * 2)),
+            ("ws", "bad_body", ws_replies(lambda n, message: frame(TEXT, message) * 2)),
+        ):
+            with self.subTest(scheme), serving(handler) as server:
+                run = load(server, *typed("--rate 20 -n 4 -c 1"), scheme=scheme)
+                self.assertEqual((run.code, run.errors), (1, {kind: 4}))
+                self.assertEqual(run.document["first_error"]["kind"], kind)
+                requests = run.document["requests"]
+                self.assertEqual((requests["sent"], requests["ok"]), (4, 4))
+
     def test_wrong_replies_are_counted(self) -> None:
         with serving(http_replies(lambda n: reply(b"wrong" if n % 4 == 0 else b"hello"))) as server:
             run = load(server, "--rate", "1000", "-n", "40", "-c", "4", "--expect-body", "hello")

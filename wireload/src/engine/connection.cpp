@@ -357,9 +357,10 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         lost = lose_broadcasts();
     } else if (open_loop_gate* const gate = host_.gate()) {
         lost = measured_in_flight();
-        // A request waits for this connection; one that the server closed while there was nothing
-        // to send harms nobody.
-        if (opening && flying_ == 0 && gate->lose_waiting(now)) lost = 1;
+        // With nothing in flight: one that is being opened has a request that waits for it. What
+        // answers none is an error by itself. One that the server closed harms nobody.
+        const bool unasked = kind == error_kind::protocol || kind == error_kind::bad_body;
+        if (flying_ == 0 && (opening ? gate->lose_waiting(now) : unasked)) lost = 1;
     } else if (lost == 0 && !finished_ && may_begin()) {
         lost = 1;  // nothing in flight, but a request was about to leave: that one is lost
     }
