@@ -137,7 +137,10 @@ void pacer::end(bool settle) {
     if (!gate_.running()) return;
     gate_.stop();
     host_.loop().disarm(due_timer_);
-    if (!settle) return;
+    if (!settle) {
+        gate_.note_left(clock_now());
+        return;
+    }
     gate_.note_backlog(gate_.schedule().end());
     while (gate_.schedule().due() != never) gate_.drop_due();
 }
