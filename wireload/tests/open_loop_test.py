@@ -23,10 +23,12 @@ from servers import (
     frame,
     http,
     http_replies,
+    interrupt,
     load,
     reply,
     serving,
     typed,
+    under_load,
     wireload,
     ws_replies,
 )
@@ -277,25 +279,19 @@ class Waiting(OpenLoop):
 
     def test_an_interrupted_run_tells_what_was_due_until_then(self) -> None:
         """400 a second are due, and one connection carries 20 of them."""
-        with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
-            words = [WIRELOAD, *typed("--rate 400 -d 60s -c 1 --json -")]
-            with subprocess.Popen(
-                [*words, f"http://127.0.0.1:{server.port}/"],
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            ) as process:
-                while server.requests < 10:
-                    time.sleep(0.01)
-                process.send_signal(signal.SIGINT)
-                out, screen = process.communicate(timeout=30)
-        document = json.loads(out)
-        open_loop = document["open_loop"]
-        self.assertEqual(document["window"]["stopped_by"], "signal")
+        with (
+            serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server,
+            under_load(server, *typed("--rate 400 -d 60s -c 1")) as process,
+        ):
+            while server.requests < 10:
+                time.sleep(0.01)
+            run = interrupt(process)
+        open_loop = run.document["open_loop"]
+        self.assertEqual(run.document["window"]["stopped_by"], "signal")
         self.assertGreater(open_loop["rate"], 250)
         self.assertGreater(open_loop["scheduled"], 5 * open_loop["sent"])
         self.assertEqual((open_loop["rate_kept"], open_loop["limited_by"]), (False, "server"))
-        self.assertIn("the server could not keep up with 1", screen)
+        self.assertIn("the server could not keep up with 1", run.screen)
 
     def test_says_when_the_rate_was_not_kept(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:

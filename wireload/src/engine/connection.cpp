@@ -100,6 +100,8 @@ void connection::serve_due() {
         return;
     }
     if (phase_ != phase::idle || finished_) return;
+    const nanos now = clock_now();
+    host_.window().advance(now);
     if (!may_begin()) {
         finish();
         return;
@@ -107,8 +109,6 @@ void connection::serve_due() {
     if (host_.the_plan().asked.keep_alive) {
         owed_ = true;
     } else {
-        const nanos now = clock_now();
-        host_.window().advance(now);
         stamp(now);
         to_write_ = true;
     }
@@ -124,23 +124,27 @@ void connection::serve_retry() {
 void connection::on_connected() {
     phase_ = phase::securing;
     step_at_ = clock_now();
+    host_.window().advance(step_at_);
     host_.meter().tcp_opened(step_at_ - since_);
 }
 
 void connection::on_open() {
+    const nanos now = clock_now();
+    host_.window().advance(now);
     if (filter() == nullptr) {
-        host_.meter().tcp_opened(clock_now() - since_);
+        host_.meter().tcp_opened(now - since_);
     } else {
         // What open() gave it.
-        host_.meter().tls_opened(clock_now() - step_at_,
+        host_.meter().tls_opened(now - step_at_,
                                  static_cast<const wire::tls::connection*>(filter())->info());
     }
-    step_at_ = host_.the_plan().asked.websocket ? clock_now() : 0;
+    step_at_ = host_.the_plan().asked.websocket ? now : 0;
     begin_session();
 }
 
 void connection::session_ready() {
     const nanos now = clock_now();
+    host_.window().advance(now);
     if (phase_ == phase::handshaking) host_.meter().upgraded(now - step_at_);
     phase_ = phase::open;
     step_at_ = 0;

@@ -49,11 +49,11 @@ std::string http_connection::expected_text(std::uint64_t counter) const {
 }
 
 void http_connection::on_data(std::span<char> bytes) {
-    host_.window().count_in(bytes.size());
+    const nanos at = reply_time(bytes.size(), unfinished_ != nullptr);
+    host_.window().count_in(bytes.size(), at);
     reply_begins();
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
-        const nanos at = reply_time(bytes.size(), false);
         const std::string_view unknown = consume_known(in, at);
         if (unknown.empty()) return;
         reply r(host_.the_plan());
@@ -68,7 +68,7 @@ void http_connection::on_data(std::span<char> bytes) {
     std::unique_ptr<unfinished> held = std::move(unfinished_);
     std::string_view all = in;
     if (!held->head.empty()) all = held->head.append(in);
-    const std::string_view rest = consume(held->r, all, reply_time(bytes.size(), true));
+    const std::string_view rest = consume(held->r, all, at);
     if (!is_open() || (rest.empty() && held->r.parser.between_messages())) return;
     held->r.whole = false;
     std::string left(rest);  // `rest` may lie in what is assigned to
@@ -86,7 +86,6 @@ std::string_view http_connection::consume_known(std::string_view in, nanos at) {
         const std::size_t n = count_repeats(in, known.text, alike ? alike_at_most() : 1);
         if (n == 0) break;
         in.remove_prefix(n * known.text.size());
-        host_.window().advance(at);
         if (is_counted(oldest())) {
             host_.window().count_status(known.status, n);
             host_.window().count_request(request, true);

@@ -128,7 +128,11 @@ public:
         return tally_.bytes_in + tally_.bytes_out + tally_.connections_opened;
     }
     void count_connection() { ++tally_.connections_opened; }
-    void count_in(std::size_t bytes) { tally_.bytes_in += bytes; }
+    // Bytes that came at `at`: time has come to it, as for the replies in them.
+    void count_in(std::size_t bytes, nanos at) {
+        advance(at);
+        tally_.bytes_in += bytes;
+    }
     void count_out(std::size_t bytes) { tally_.bytes_out += bytes; }
     void count_payload_in(std::size_t bytes) { tally_.payload_in += bytes; }
     void count_payload_out(std::size_t bytes, bool compressed) {

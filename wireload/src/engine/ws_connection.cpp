@@ -112,8 +112,8 @@ std::string ws_connection::expected_text(std::uint64_t counter) const {
 }
 
 void ws_connection::on_data(std::span<char> in) {
-    host_.window().count_in(in.size());
     const nanos at = reply_time(in.size(), unfinished_ != nullptr);
+    host_.window().count_in(in.size(), at);
     if (is_handshaking()) {
         in = take_handshake(in);
         if (in.empty() || !is_open() || is_handshaking()) return;
