@@ -164,6 +164,13 @@ class Document(unittest.TestCase):
         self.assertIn("\\x00\\x01", first["received"])
         self.assertIn("bytes in all", first["received"])
 
+    def test_an_error_tells_how_long_what_it_shows_the_beginning_of_is(self) -> None:
+        with serving(http_replies(lambda n: b"z" * 3000)) as server:
+            first = load(server, *typed("-n 1 -c 1 -b"), "y" * 5000).document["first_error"]
+            sent = len(server.seen[0])
+        self.assertTrue(first["sent"].endswith(f"yyy... ({sent} bytes in all)"), first)
+        self.assertTrue(first["received"].endswith("zzz... (3000 bytes in all)"), first)
+
     def test_a_watched_server(self) -> None:
         def busy(server: Server, connection: Any, number: int, request: bytes) -> bool:
             end = time.thread_time() + 0.002

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/repeats.hpp"
 
 namespace wireload {
@@ -13,7 +14,7 @@ namespace {
 // What a report says of a reply that came in parts, of which `end` is at hand.
 std::string told(int status, std::uint64_t body_bytes, std::string_view end = {}) {
     return fmt::format("status {} and {} bytes of body{}{}", status, body_bytes,
-                       end.empty() ? "" : ", at the end: ", end.substr(0, 600));
+                       end.empty() ? "" : ", at the end: ", excerpt(end));
 }
 
 }  // namespace
@@ -40,8 +41,7 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t cou
 
 std::string http_connection::sent_text(std::uint64_t counter) const {
     const prepared_request& r = request(counter);
-    return (r.constant() ? r.bytes : r.pattern.text(host_.the_plan().values_of(number(), counter)))
-        .substr(0, 600);
+    return r.constant() ? r.bytes : r.pattern.text(host_.the_plan().values_of(number(), counter));
 }
 
 std::string http_connection::expected_text(std::uint64_t counter) const {
@@ -102,7 +102,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
     while (true) {
         if (in_flight() == 0 && !in.empty()) {
             fail(error_kind::protocol,
-                 fmt::format("bytes that answer no request: {}", in.substr(0, 600)));
+                 fmt::format("bytes that answer no request: {}", excerpt(in)));
             return {};
         }
         if (in_flight() != 0 && r.parser.between_messages()) r.parser.expect(asked().method);
@@ -128,7 +128,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             break;
         case event::error:
             fail(error_kind::protocol,
-                 fmt::format("{}: {}", wire::to_string(step.error), text.substr(0, 600)));
+                 fmt::format("{}: {}", wire::to_string(step.error), excerpt(text)));
             return {};
         }
     }
@@ -180,7 +180,7 @@ void http_connection::on_end() {
         }
         fail(error_kind::closed_early,
              held->r.status == 0 ? fmt::format("the connection's end after {}",
-                                               held->head.empty() ? "nothing" : held->head)
+                                               held->head.empty() ? "nothing" : excerpt(held->head))
                                  : fmt::format("the connection's end after {}",
                                                told(held->r.status, held->r.checked.body_bytes)),
              false);
