@@ -603,6 +603,8 @@ class Endings(unittest.TestCase):
             (["--watch", "/nowhere", "http://127.0.0.1:1/"], "not a process id"),
             (["--json", "/nowhere/x", "http://127.0.0.1:1/"], "cannot write"),
             (["--source", "here", "http://127.0.0.1:1/"], "--source here"),
+            (["ws://127.0.0.1:1/room/{random:1-9}"], "not in a WebSocket's path"),
+            (["-H", "X-Id: {uuid}", "ws://127.0.0.1:1/"], "-H 'X-Id'"),
             (["--cpu", "4000", "-n", "1", "http://127.0.0.1:1/"], "--cpu"),
         ):
             with self.subTest(words):
