@@ -25,6 +25,7 @@ from servers import (
     http_replies,
     interrupt,
     load,
+    read_request,
     reply,
     serving,
     typed,
@@ -405,6 +406,24 @@ class Failures(OpenLoop):
             run = load(server, "--rate", "50", "-n", "25", "-c", "2")
         self.assertEqual(run.errors, {})
         self.assertGreaterEqual(run.document["requests"]["connections_opened"], 6)
+        self.assert_accounted(run)
+
+    def test_a_server_that_closes_idle_connections_again_and_again_works(self) -> None:
+        """It does so after little more than a second, and nothing is due for sixteen."""
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            connection.settimeout(1.1)
+            held = bytearray()
+            while (request := read_request(connection, held)) is not None:
+                server.next_request(request)
+                connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, *typed("--rate-steps 50:100ms,0:16s,50:100ms -c 2"))
+        self.assertEqual((run.code, run.errors), (0, {}))
+        self.assertEqual(run.document["window"]["stopped_by"], "duration")
+        self.assertEqual(run.document["requests"]["ok"], 10)
+        self.assertGreater(run.document["requests"]["connections_opened"], 10)
         self.assert_accounted(run)
 
     def test_what_answers_no_request_is_an_error_more(self) -> None:

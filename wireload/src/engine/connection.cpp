@@ -375,6 +375,9 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         release(now);
         host_.window().wrong_replies(kind, lost, flying_, now, static_cast<nanos>(spent.age_sum));
     }
+    // Servers close what nobody uses. One that was open for longer than any pause works, and that
+    // it was closed is no failure in a row.
+    if (!opening && lost == 0 && flying_ == 0 && now - since_ > longest_delay) recovered();
     if (flying_ != 0) std::fill_n(times_, std::size_t{ring_mask()} + 1, 0);
     flying_ = 0;
     owed_ = false;
