@@ -346,6 +346,21 @@ class Csv(unittest.TestCase):
         self.assertEqual([int(row["ok"]) for row in rows[:3]], [0, 0, 0])
         self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
 
+    def test_what_got_no_reply_until_the_end_has_a_line_of_that_time(self) -> None:
+        def first_only(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            if number == 1:
+                connection.sendall(reply())
+            return True
+
+        words = typed("--rate 20 -d 200ms -c 1 --interval 100ms --timeout 500ms")
+        rows, document = self.rows(*words, replies=http(first_only))
+        # The second request times out after 500 ms, and the third is left at the end, at 700 ms.
+        self.assertEqual(document["errors"]["read_timeout"], 2)
+        self.assertGreaterEqual(document["open_loop"]["drain_ns"], 500_000_000)
+        starts = [float(row["time_s"]) for row in rows]
+        self.assertEqual(starts, [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+        self.assertGreaterEqual(int(rows[-1]["errors"]), 2)
+
     def test_one_line_for_each_round(self) -> None:
         words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
         rows, document = self.rows(

@@ -119,7 +119,10 @@ public:
     // Open loop: the request was due at `due` and will not be sent any more.
     void never_sent(nanos due, nanos now);
     // These requests will get no reply any more.
-    void unanswered(std::uint64_t count) { tally_.errors[error_kind::read_timeout] += count; }
+    void unanswered(std::uint64_t count, nanos now) {
+        tally_.errors[error_kind::read_timeout] += count;
+        tally_.last_done = now;
+    }
 
     // ---- bytes, statuses, connections ----
 
