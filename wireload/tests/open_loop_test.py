@@ -242,6 +242,21 @@ class Waiting(OpenLoop):
             run.document["open_loop"]["cores_awake"], os.access("/dev/cpu_dma_latency", os.W_OK)
         )
 
+    def test_a_reply_that_ends_with_the_connection_is_there_at_its_end(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nhello")
+            time.sleep(0.1)
+            return False
+
+        for engine in ("epoll", "io_uring"):
+            with self.subTest(engine), serving(http(answer)) as server:
+                words = typed("--rate 50 -n 5 -c 5 --expect-body hello --engine")
+                run = load(server, *words, engine)
+                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 5))
+                self.assertGreaterEqual(run.document["latency"]["min_ns"], 95 * MS)
+                self.assertGreaterEqual(run.document["open_loop"]["service"]["min_ns"], 95 * MS)
+                self.assert_accounted(run)
+
     def test_waits_for_the_tail_after_the_end(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.3)) as server:
             run = load(server, "--rate", "50", "-d", "100ms", "-c", "5")

@@ -233,7 +233,8 @@ void connection::finish_writing() {
 }
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
-    if (host_.gate() != nullptr) return to_nanos(arrival());
+    // The kernel stamps bytes, and not the end of a connection.
+    if (host_.gate() != nullptr && bytes_read != 0) return to_nanos(arrival());
     // What io_uring gives was received before the iteration took its events.
     if (host_.the_plan().engine == wire::loop_engine::io_uring) return host_.iteration_time();
     // Beyond it the last bytes may be younger than the iteration.

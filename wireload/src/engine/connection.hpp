@@ -114,7 +114,8 @@ protected:
     // After a reply: whether the next request goes on this connection, as far as that is ours to
     // say.
     bool may_stay();
-    // When a reply that is complete with the present read arrived.
+    // When a reply that is complete with the present read arrived; with none, by the connection's
+    // end.
     nanos reply_time(std::size_t bytes_read, bool continued) const;
 
     std::uint32_t number() const { return number_; }
