@@ -629,6 +629,13 @@ class Endings(unittest.TestCase):
                 self.assertIn(said, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
 
+    def test_a_server_that_is_gone_costs_no_earlier_result(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "result")
+            file.write_text("earlier")
+            done = wireload("--watch", "/nowhere", "--json", str(file), "http://127.0.0.1:1/")
+            self.assertEqual((done.returncode, file.read_text()), (64, "earlier"))
+
     def test_a_reader_of_standard_output_that_leaves_costs_no_file(self) -> None:
         reads, writes = os.pipe()
         os.close(reads)
