@@ -454,6 +454,23 @@ class Failures(OpenLoop):
                 requests = run.document["requests"]
                 self.assertEqual((requests["sent"], requests["ok"]), (4, 4))
 
+    def test_a_server_may_say_that_it_closes_an_idle_connection(self) -> None:
+        """As Node.js and HAProxy do when no request comes."""
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply())
+            if number % 5 != 0:
+                return True
+            time.sleep(0.01)
+            connection.sendall(reply(b"", "408 Request Timeout", "Connection: close"))
+            return False
+
+        with serving(http(answer)) as server:
+            run = load(server, *typed("--rate 10 -n 12 -c 1"))
+        self.assertEqual((run.code, run.errors), (0, {}))
+        self.assertEqual(run.document["requests"]["connections_opened"], 3)
+        self.assert_accounted(run)
+
     def test_wrong_replies_are_counted(self) -> None:
         with serving(http_replies(lambda n: reply(b"wrong" if n % 4 == 0 else b"hello"))) as server:
             run = load(server, "--rate", "1000", "-n", "40", "-c", "4", "--expect-body", "hello")

@@ -17,6 +17,12 @@ std::string told(int status, std::uint64_t body_bytes, std::string_view end = {}
                        end.empty() ? "" : ", at the end: ", excerpt(end));
 }
 
+// A server that has waited for a request in vain may say so before it closes the connection (RFC
+// 9110 section 15.5.9).
+bool says_request_timeout(std::string_view in) {
+    return in.starts_with("HTTP/1.1 408") || in.starts_with("HTTP/1.0 408");
+}
+
 }  // namespace
 
 using wire::http::event;
@@ -101,7 +107,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
     wire::http::response_head& head = host_.head_scratch();
     while (true) {
         if (in_flight() == 0 && !in.empty()) {
-            fail(error_kind::protocol,
+            fail(says_request_timeout(in) ? error_kind::closed_early : error_kind::protocol,
                  fmt::format("bytes that answer no request: {}", excerpt(in)));
             return {};
         }
