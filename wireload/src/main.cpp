@@ -143,12 +143,6 @@ int load(options asked) {
             "or run it on one");
         return exit_usage;
     }
-    std::ofstream json_file, log_file, csv_file;
-    if (!open_output(json_file, "--json", p.asked.json_path) ||
-        !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
-        !open_output(csv_file, "--csv", p.asked.csv_path)) {
-        return exit_usage;
-    }
     std::optional<process_watch> watch;
     if (!p.asked.watch.empty()) {
         auto opened = process_watch::open(p.asked.watch);
@@ -157,6 +151,13 @@ int load(options asked) {
             return exit_usage;
         }
         watch = std::get<process_watch>(std::move(opened));
+    }
+    // Last: a file of this name loses what it had.
+    std::ofstream json_file, log_file, csv_file;
+    if (!open_output(json_file, "--json", p.asked.json_path) ||
+        !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
+        !open_output(csv_file, "--csv", p.asked.csv_path)) {
+        return exit_usage;
     }
 
     auto outcome = run(p, watch ? &*watch : nullptr, live_on(p));

@@ -83,6 +83,17 @@ class Starving(unittest.TestCase):
         self.assertAlmostEqual(run.document["little"]["ratio"], 1, delta=0.05)
 
 
+class Edges(unittest.TestCase):
+    def test_the_bytes_of_a_reply_count_where_it_does(self) -> None:
+        """Of hundreds of windows, some begin and end while replies are waiting to be read."""
+        for engine in ("epoll", "io_uring"):
+            with self.subTest(engine), serving(http_replies(lambda n: reply())) as server:
+                run = load(server, *typed("--turns 1/1 --turn 2ms -d 700ms -c 8 --engine"), engine)
+                requests = run.document["requests"]
+                self.assertEqual((run.code, run.document["turns"]["taken"]), (0, 500))
+                self.assertEqual(requests["bytes_in"], requests["ok"] * len(reply()))
+
+
 CUTS = (1, 7, 68, 69, 70, 78, 79, 80, 300, 1 << 20)
 """Sizes of pieces. The replies below have 69 and 79 bytes."""
 

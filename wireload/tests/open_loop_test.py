@@ -23,10 +23,13 @@ from servers import (
     frame,
     http,
     http_replies,
+    interrupt,
     load,
+    read_request,
     reply,
     serving,
     typed,
+    under_load,
     wireload,
     ws_replies,
 )
@@ -239,6 +242,21 @@ class Waiting(OpenLoop):
             run.document["open_loop"]["cores_awake"], os.access("/dev/cpu_dma_latency", os.W_OK)
         )
 
+    def test_a_reply_that_ends_with_the_connection_is_there_at_its_end(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(b"HTTP/1.1 200 OK\r\n\r\nhello")
+            time.sleep(0.1)
+            return False
+
+        for engine in ("epoll", "io_uring"):
+            with self.subTest(engine), serving(http(answer)) as server:
+                words = typed("--rate 50 -n 5 -c 5 --expect-body hello --engine")
+                run = load(server, *words, engine)
+                self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 5))
+                self.assertGreaterEqual(run.document["latency"]["min_ns"], 95 * MS)
+                self.assertGreaterEqual(run.document["open_loop"]["service"]["min_ns"], 95 * MS)
+                self.assert_accounted(run)
+
     def test_waits_for_the_tail_after_the_end(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.3)) as server:
             run = load(server, "--rate", "50", "-d", "100ms", "-c", "5")
@@ -274,6 +292,22 @@ class Waiting(OpenLoop):
         self.assertGreaterEqual(run.document["open_loop"]["backlog_max"], 15)
         self.assertEqual(run.document["open_loop"]["max_in_flight"], 3)
         self.assert_accounted(run)
+
+    def test_an_interrupted_run_tells_what_was_due_until_then(self) -> None:
+        """400 a second are due, and one connection carries 20 of them."""
+        with (
+            serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server,
+            under_load(server, *typed("--rate 400 -d 60s -c 1")) as process,
+        ):
+            while server.requests < 10:
+                time.sleep(0.01)
+            run = interrupt(process)
+        open_loop = run.document["open_loop"]
+        self.assertEqual(run.document["window"]["stopped_by"], "signal")
+        self.assertGreater(open_loop["rate"], 250)
+        self.assertGreater(open_loop["scheduled"], 5 * open_loop["sent"])
+        self.assertEqual((open_loop["rate_kept"], open_loop["limited_by"]), (False, "server"))
+        self.assertIn("the server could not keep up with 1", run.screen)
 
     def test_says_when_the_rate_was_not_kept(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
@@ -323,6 +357,18 @@ class Deadlines(OpenLoop):
         self.assertGreaterEqual(run.document["open_loop"]["not_sent"], 38)
         self.assertGreater(run.document["requests"]["ok"], 0)
         self.assert_accounted(run)
+
+    def test_a_load_that_ends_while_it_sends_ends_once(self) -> None:
+        """So many are dropped, with a request to send behind them, that the load's end comes
+        between a look at the clock and the sending.
+        """
+        with serving(http_replies(lambda n: reply())) as server:
+            for _ in range(3):
+                run = load(
+                    server, *typed("--rate 100000000 -d 20ms -c 1 --deadline 1ms --timeout 1ms")
+                )
+                self.assertEqual(run.document["open_loop"]["scheduled"], 2_000_000)
+                self.assert_accounted(run)
 
     def test_a_server_that_never_answers(self) -> None:
         def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
@@ -375,6 +421,54 @@ class Failures(OpenLoop):
             run = load(server, "--rate", "50", "-n", "25", "-c", "2")
         self.assertEqual(run.errors, {})
         self.assertGreaterEqual(run.document["requests"]["connections_opened"], 6)
+        self.assert_accounted(run)
+
+    def test_a_server_that_closes_idle_connections_again_and_again_works(self) -> None:
+        """It does so after little more than a second, and nothing is due for sixteen."""
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            connection.settimeout(1.1)
+            held = bytearray()
+            while (request := read_request(connection, held)) is not None:
+                server.next_request(request)
+                connection.sendall(reply())
+
+        with serving(handle) as server:
+            run = load(server, *typed("--rate-steps 50:100ms,0:16s,50:100ms -c 2"))
+        self.assertEqual((run.code, run.errors), (0, {}))
+        self.assertEqual(run.document["window"]["stopped_by"], "duration")
+        self.assertEqual(run.document["requests"]["ok"], 10)
+        self.assertGreater(run.document["requests"]["connections_opened"], 10)
+        self.assert_accounted(run)
+
+    def test_what_answers_no_request_is_an_error_more(self) -> None:
+        """Every reply comes twice, long before the next request is due."""
+        for scheme, kind, handler in (
+            ("http", "protocol", http_replies(lambda n: reply() * 2)),
+            ("ws", "bad_body", ws_replies(lambda n, message: frame(TEXT, message) * 2)),
+        ):
+            with self.subTest(scheme), serving(handler) as server:
+                run = load(server, *typed("--rate 20 -n 4 -c 1"), scheme=scheme)
+                self.assertEqual((run.code, run.errors), (1, {kind: 4}))
+                self.assertEqual(run.document["first_error"]["kind"], kind)
+                requests = run.document["requests"]
+                self.assertEqual((requests["sent"], requests["ok"]), (4, 4))
+
+    def test_a_server_may_say_that_it_closes_an_idle_connection(self) -> None:
+        """As Node.js and HAProxy do when no request comes."""
+
+        def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            connection.sendall(reply())
+            if number % 5 != 0:
+                return True
+            time.sleep(0.01)
+            connection.sendall(reply(b"", "408 Request Timeout", "Connection: close"))
+            return False
+
+        with serving(http(answer)) as server:
+            run = load(server, *typed("--rate 10 -n 12 -c 1"))
+        self.assertEqual((run.code, run.errors), (0, {}))
+        self.assertEqual(run.document["requests"]["connections_opened"], 3)
         self.assert_accounted(run)
 
     def test_wrong_replies_are_counted(self) -> None:

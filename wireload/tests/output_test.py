@@ -164,6 +164,13 @@ class Document(unittest.TestCase):
         self.assertIn("\\x00\\x01", first["received"])
         self.assertIn("bytes in all", first["received"])
 
+    def test_an_error_tells_how_long_what_it_shows_the_beginning_of_is(self) -> None:
+        with serving(http_replies(lambda n: b"z" * 3000)) as server:
+            first = load(server, *typed("-n 1 -c 1 -b"), "y" * 5000).document["first_error"]
+            sent = len(server.seen[0])
+        self.assertTrue(first["sent"].endswith(f"yyy... ({sent} bytes in all)"), first)
+        self.assertTrue(first["received"].endswith("zzz... (3000 bytes in all)"), first)
+
     def test_a_watched_server(self) -> None:
         def busy(server: Server, connection: Any, number: int, request: bytes) -> bool:
             end = time.thread_time() + 0.002
@@ -338,6 +345,21 @@ class Csv(unittest.TestCase):
         self.assertEqual([float(row["length_s"]) for row in rows[:4]], [0.1] * 4)
         self.assertEqual([int(row["ok"]) for row in rows[:3]], [0, 0, 0])
         self.assertEqual(sum(int(row["ok"]) for row in rows), document["requests"]["ok"])
+
+    def test_what_got_no_reply_until_the_end_has_a_line_of_that_time(self) -> None:
+        def first_only(server: Server, connection: Any, number: int, request: bytes) -> bool:
+            if number == 1:
+                connection.sendall(reply())
+            return True
+
+        words = typed("--rate 20 -d 200ms -c 1 --interval 100ms --timeout 500ms")
+        rows, document = self.rows(*words, replies=http(first_only))
+        # The second request times out after 500 ms, and the third is left at the end, at 700 ms.
+        self.assertEqual(document["errors"]["read_timeout"], 2)
+        self.assertGreaterEqual(document["open_loop"]["drain_ns"], 500_000_000)
+        starts = [float(row["time_s"]) for row in rows]
+        self.assertEqual(starts, [0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6])
+        self.assertGreaterEqual(int(rows[-1]["errors"]), 2)
 
     def test_one_line_for_each_round(self) -> None:
         words = ("--ramp-rounds", "3", "--ramp-add", "2", "--ramp-messages", "4")
@@ -596,6 +618,8 @@ class Endings(unittest.TestCase):
             (["--watch", "/nowhere", "http://127.0.0.1:1/"], "not a process id"),
             (["--json", "/nowhere/x", "http://127.0.0.1:1/"], "cannot write"),
             (["--source", "here", "http://127.0.0.1:1/"], "--source here"),
+            (["ws://127.0.0.1:1/room/{random:1-9}"], "not in a WebSocket's path"),
+            (["-H", "X-Id: {uuid}", "ws://127.0.0.1:1/"], "-H 'X-Id'"),
             (["--cpu", "4000", "-n", "1", "http://127.0.0.1:1/"], "--cpu"),
         ):
             with self.subTest(words):
@@ -604,6 +628,13 @@ class Endings(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith("wireload: "), done.stderr)
                 self.assertIn(said, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_server_that_is_gone_costs_no_earlier_result(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "result")
+            file.write_text("earlier")
+            done = wireload("--watch", "/nowhere", "--json", str(file), "http://127.0.0.1:1/")
+            self.assertEqual((done.returncode, file.read_text()), (64, "earlier"))
 
     def test_a_reader_of_standard_output_that_leaves_costs_no_file(self) -> None:
         reads, writes = os.pipe()

@@ -8,6 +8,7 @@ import contextlib
 import functools
 import json
 import os
+import signal
 import socket
 import struct
 import subprocess
@@ -402,3 +403,30 @@ def load(server: Server, *arguments: str, scheme: str = "http", path: str = "/")
     )
     assert done.stdout, f"no document: {done.stderr}"
     return Run(done.returncode, json.loads(done.stdout), done.stderr)
+
+
+@contextmanager
+def under_load(
+    server: Server, *arguments: str, scheme: str = "http"
+) -> Iterator[subprocess.Popen[str]]:
+    """A wireload with one thread that runs against the server; see ``interrupt``."""
+    with subprocess.Popen(
+        [
+            *(WIRELOAD, "--json", "-", "--threads", "1", *arguments),
+            f"{scheme}://127.0.0.1:{server.port}/",
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def interrupt(process: subprocess.Popen[str]) -> Run:
+    """Ends a wireload that runs, and reads its document."""
+    process.send_signal(signal.SIGINT)
+    out, screen = process.communicate(timeout=30)
+    return Run(process.returncode, json.loads(out), screen)

@@ -98,6 +98,32 @@ class Turns(unittest.TestCase):
         self.assertEqual(len(document["series"]["ok"]), 2)
         self.assertLess(document["turns"]["answered"], len(times))
 
+    def test_what_goes_wrong_in_the_warm_up_is_not_counted(self) -> None:
+        wrong = reply(b"not yet", "503 Service Unavailable")
+        with serving(http_replies(lambda n: wrong if n == 1 else reply())) as server:
+            run = load(server, *typed("--turns 1/1 --turn 100ms -d 140ms --warmup 140ms -c 1"))
+        self.assertEqual((run.code, run.errors), (0, {}), run.screen)
+        self.assertIsNone(run.document["first_error"])
+
+    def test_a_late_turn_of_the_warm_up_is_not_counted(self) -> None:
+        """The first reply comes long after its turn."""
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.5 if n == 1 else 0)
+        ) as server:
+            run = load(server, *typed("--turns 1/1 --turn 200ms -d 140ms --warmup 140ms -c 1"))
+        self.assertEqual(run.document["turns"]["taken"], 1)
+        self.assertLess(run.document["turns"]["longest_rest_ns"], 300 * MS)
+
+    def test_a_server_that_is_gone_in_the_warm_up_is_told(self) -> None:
+        def answer(server: Server, connection: socket.socket, number: int, _request: bytes) -> bool:
+            server.stop_listening()
+            return False
+
+        with serving(http(answer)) as server:
+            run = load(server, *typed("--turns 1/1 -d 60s --warmup 60s -c 1"))
+        self.assertEqual((run.code, run.document["window"]["stopped_by"]), (2, "error"))
+        self.assertEqual(run.document["first_error"]["kind"], "connect_refused")
+
     def test_connections_of_all_turns_are_counted(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             (document,) = in_turns((server,), *typed("--turn 20ms -d 280ms --no-keepalive"))

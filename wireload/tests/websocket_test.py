@@ -24,12 +24,14 @@ from servers import (
     cut_ws_replies,
     frame,
     http_replies,
+    interrupt,
     load,
     read_frame,
     reply,
     serving,
     shake_hands,
     typed,
+    under_load,
     websocket,
     wireload,
     ws_replies,
@@ -374,6 +376,26 @@ class UsesOfConnections(unittest.TestCase):
         )
         self.assertLessEqual(phases["upgrade"]["max_ns"], connect["latency"]["max_ns"])
         self.assertIn("upgrade", run.screen)
+
+    def test_what_opens_in_the_window_was_attempted_for_it(self) -> None:
+        """The handshake begins in the warm-up, and is answered in the window."""
+
+        def handle(server: Server, connection: socket.socket) -> None:
+            connection.recv(1, socket.MSG_PEEK)
+            time.sleep(0.5)
+            shake_hands(connection)
+            read_frame(connection)
+            server.next_request()
+            connection.recv(1)  # until it is closed
+
+        words = typed("--no-keepalive -c 1 --warmup 100ms -d 60s --timeout 60s")
+        with serving(handle) as server, under_load(server, *words, scheme="ws") as process:
+            while server.requests < 1:
+                time.sleep(0.001)
+            connect = interrupt(process).document["connect"]
+        self.assertEqual(
+            (connect["attempted"], connect["opened"], connect["latency"]["count"]), (1, 1, 1)
+        )
 
     def test_idle_connections_are_held(self) -> None:
         pongs: list[bytes] = []

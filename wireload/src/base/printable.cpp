@@ -3,6 +3,13 @@
 #include <fmt/format.h>
 
 namespace wireload {
+namespace {
+
+std::string how_many(std::string_view bytes) {
+    return fmt::format("... ({} bytes in all)", bytes.size());
+}
+
+}  // namespace
 
 std::string printable(std::string_view bytes, std::size_t limit) {
     std::string out;
@@ -20,7 +27,14 @@ std::string printable(std::string_view bytes, std::size_t limit) {
             }
         }
     }
-    if (bytes.size() > limit) out += fmt::format("... ({} bytes in all)", bytes.size());
+    if (bytes.size() > limit) out += how_many(bytes);
+    return out;
+}
+
+std::string excerpt(std::string_view bytes) {
+    constexpr std::size_t most = 384;
+    std::string out(bytes.substr(0, most));
+    if (bytes.size() > most) out += how_many(bytes);
     return out;
 }
 

@@ -388,6 +388,8 @@ TEST(Options, AnEmptyValueIsNotTheDefault) {
                         refusal({"--cert", "", "--key", "", "https://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-sha256 '': give 64",
                         refusal({"--expect-sha256", "", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--expect-match '': give a regular",
+                        refusal({"--expect-match", "", "http://h/"}));
 }
 
 TEST(Options, AValueThatIsNoChoiceGetsASuggestion) {

@@ -325,9 +325,9 @@ constexpr option_section sections[] = {
     {"MESSAGE AND REPLY, ws", "", ws_rows},
     {"CONTENT OF REPLIES, both", "", content_rows},
     {"VALUES",
-     "In path, headers, body and message: {counter} counts on each connection; {random} is a "
-     "number up to 2147483647, {random:1-6} one from 1 to 6; {uuid} a random UUID. All other "
-     "braces stand for themselves; {{counter} is the text {counter}.",
+     "In path, headers and body of http requests, and in messages: {counter} counts on each "
+     "connection; {random} is a number up to 2147483647, {random:1-6} one from 1 to 6; {uuid} a "
+     "random UUID. All other braces stand for themselves; {{counter} is the text {counter}.",
      {}},
     {"TLS, https and wss", "", tls_rows},
     {"RAMP",

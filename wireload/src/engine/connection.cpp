@@ -100,6 +100,8 @@ void connection::serve_due() {
         return;
     }
     if (phase_ != phase::idle || finished_) return;
+    const nanos now = clock_now();
+    host_.window().advance(now);
     if (!may_begin()) {
         finish();
         return;
@@ -107,8 +109,6 @@ void connection::serve_due() {
     if (host_.the_plan().asked.keep_alive) {
         owed_ = true;
     } else {
-        const nanos now = clock_now();
-        host_.window().advance(now);
         stamp(now);
         to_write_ = true;
     }
@@ -124,23 +124,27 @@ void connection::serve_retry() {
 void connection::on_connected() {
     phase_ = phase::securing;
     step_at_ = clock_now();
+    host_.window().advance(step_at_);
     host_.meter().tcp_opened(step_at_ - since_);
 }
 
 void connection::on_open() {
+    const nanos now = clock_now();
+    host_.window().advance(now);
     if (filter() == nullptr) {
-        host_.meter().tcp_opened(clock_now() - since_);
+        host_.meter().tcp_opened(now - since_);
     } else {
         // What open() gave it.
-        host_.meter().tls_opened(clock_now() - step_at_,
+        host_.meter().tls_opened(now - step_at_,
                                  static_cast<const wire::tls::connection*>(filter())->info());
     }
-    step_at_ = host_.the_plan().asked.websocket ? clock_now() : 0;
+    step_at_ = host_.the_plan().asked.websocket ? now : 0;
     begin_session();
 }
 
 void connection::session_ready() {
     const nanos now = clock_now();
+    host_.window().advance(now);
     if (phase_ == phase::handshaking) host_.meter().upgraded(now - step_at_);
     phase_ = phase::open;
     step_at_ = 0;
@@ -229,7 +233,8 @@ void connection::finish_writing() {
 }
 
 nanos connection::reply_time(std::size_t bytes_read, bool continued) const {
-    if (host_.gate() != nullptr) return to_nanos(arrival());
+    // The kernel stamps bytes, and not the end of a connection.
+    if (host_.gate() != nullptr && bytes_read != 0) return to_nanos(arrival());
     // What io_uring gives was received before the iteration took its events.
     if (host_.the_plan().engine == wire::loop_engine::io_uring) return host_.iteration_time();
     // Beyond it the last bytes may be younger than the iteration.
@@ -357,9 +362,10 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         lost = lose_broadcasts();
     } else if (open_loop_gate* const gate = host_.gate()) {
         lost = measured_in_flight();
-        // A request waits for this connection; one that the server closed while there was nothing
-        // to send harms nobody.
-        if (opening && flying_ == 0 && gate->lose_waiting(now)) lost = 1;
+        // With nothing in flight: one that is being opened has a request that waits for it. What
+        // answers none is an error by itself. One that the server closed harms nobody.
+        const bool unasked = kind == error_kind::protocol || kind == error_kind::bad_body;
+        if (flying_ == 0 && (opening ? gate->lose_waiting(now) : unasked)) lost = 1;
     } else if (lost == 0 && !finished_ && may_begin()) {
         lost = 1;  // nothing in flight, but a request was about to leave: that one is lost
     }
@@ -370,6 +376,9 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
         release(now);
         host_.window().wrong_replies(kind, lost, flying_, now, static_cast<nanos>(spent.age_sum));
     }
+    // Servers close what nobody uses. One that was open for longer than any pause works, and that
+    // it was closed is no failure in a row.
+    if (!opening && lost == 0 && flying_ == 0 && now - since_ > longest_delay) recovered();
     if (flying_ != 0) std::fill_n(times_, std::size_t{ring_mask()} + 1, 0);
     flying_ = 0;
     owed_ = false;

@@ -36,6 +36,8 @@ public:
     // Opens without a request in mind (the connect phase).
     void open();
     bool is_idle() const { return phase_ == phase::idle; }
+    // Begun, and not open yet.
+    bool is_opening() const { return phase_ >= phase::connecting && phase_ <= phase::handshaking; }
 
     void begin_load(std::uint64_t quota);
     // At the end of an iteration: sends what may be sent, opening the connection first where that
@@ -112,7 +114,8 @@ protected:
     // After a reply: whether the next request goes on this connection, as far as that is ours to
     // say.
     bool may_stay();
-    // When a reply that is complete with the present read arrived.
+    // When a reply that is complete with the present read arrived; with none, by the connection's
+    // end.
     nanos reply_time(std::size_t bytes_read, bool continued) const;
 
     std::uint32_t number() const { return number_; }
@@ -177,7 +180,6 @@ private:
     void on_failure(const wire::error& why) final;
     void on_drained() final;
 
-    bool is_opening() const { return phase_ >= phase::connecting && phase_ <= phase::handshaking; }
     // Request `counter` has left its slot.
     void note_done(std::uint64_t counter) {
         --flying_;

@@ -65,7 +65,7 @@ void connection::give_up_unanswered(nanos now) {
     const std::uint64_t count = measured_in_flight();
     if (count == 0) return;
     report(error_kind::read_timeout, oldest(), now, "nothing complete until the run was over");
-    host_.window().unanswered(count);
+    host_.window().unanswered(count, now);
 }
 
 void connection::answered_on_schedule(std::uint64_t counter, nanos at) {

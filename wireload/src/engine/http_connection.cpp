@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/repeats.hpp"
 
 namespace wireload {
@@ -13,7 +14,13 @@ namespace {
 // What a report says of a reply that came in parts, of which `end` is at hand.
 std::string told(int status, std::uint64_t body_bytes, std::string_view end = {}) {
     return fmt::format("status {} and {} bytes of body{}{}", status, body_bytes,
-                       end.empty() ? "" : ", at the end: ", end.substr(0, 600));
+                       end.empty() ? "" : ", at the end: ", excerpt(end));
+}
+
+// A server that has waited for a request in vain may say so before it closes the connection (RFC
+// 9110 section 15.5.9).
+bool says_request_timeout(std::string_view in) {
+    return in.starts_with("HTTP/1.1 408") || in.starts_with("HTTP/1.0 408");
 }
 
 }  // namespace
@@ -40,8 +47,7 @@ std::size_t http_connection::append_request(wire::buffer& out, std::uint64_t cou
 
 std::string http_connection::sent_text(std::uint64_t counter) const {
     const prepared_request& r = request(counter);
-    return (r.constant() ? r.bytes : r.pattern.text(host_.the_plan().values_of(number(), counter)))
-        .substr(0, 600);
+    return r.constant() ? r.bytes : r.pattern.text(host_.the_plan().values_of(number(), counter));
 }
 
 std::string http_connection::expected_text(std::uint64_t counter) const {
@@ -49,11 +55,11 @@ std::string http_connection::expected_text(std::uint64_t counter) const {
 }
 
 void http_connection::on_data(std::span<char> bytes) {
-    host_.window().count_in(bytes.size());
+    const nanos at = reply_time(bytes.size(), unfinished_ != nullptr);
+    host_.window().count_in(bytes.size(), at);
     reply_begins();
     const std::string_view in(bytes.data(), bytes.size());
     if (unfinished_ == nullptr) {
-        const nanos at = reply_time(bytes.size(), false);
         const std::string_view unknown = consume_known(in, at);
         if (unknown.empty()) return;
         reply r(host_.the_plan());
@@ -68,7 +74,7 @@ void http_connection::on_data(std::span<char> bytes) {
     std::unique_ptr<unfinished> held = std::move(unfinished_);
     std::string_view all = in;
     if (!held->head.empty()) all = held->head.append(in);
-    const std::string_view rest = consume(held->r, all, reply_time(bytes.size(), true));
+    const std::string_view rest = consume(held->r, all, at);
     if (!is_open() || (rest.empty() && held->r.parser.between_messages())) return;
     held->r.whole = false;
     std::string left(rest);  // `rest` may lie in what is assigned to
@@ -86,7 +92,6 @@ std::string_view http_connection::consume_known(std::string_view in, nanos at) {
         const std::size_t n = count_repeats(in, known.text, alike ? alike_at_most() : 1);
         if (n == 0) break;
         in.remove_prefix(n * known.text.size());
-        host_.window().advance(at);
         if (is_counted(oldest())) {
             host_.window().count_status(known.status, n);
             host_.window().count_request(request, true);
@@ -102,8 +107,8 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
     wire::http::response_head& head = host_.head_scratch();
     while (true) {
         if (in_flight() == 0 && !in.empty()) {
-            fail(error_kind::protocol,
-                 fmt::format("bytes that answer no request: {}", in.substr(0, 600)));
+            fail(says_request_timeout(in) ? error_kind::closed_early : error_kind::protocol,
+                 fmt::format("bytes that answer no request: {}", excerpt(in)));
             return {};
         }
         if (in_flight() != 0 && r.parser.between_messages()) r.parser.expect(asked().method);
@@ -129,7 +134,7 @@ std::string_view http_connection::consume(reply& r, std::string_view in, nanos a
             break;
         case event::error:
             fail(error_kind::protocol,
-                 fmt::format("{}: {}", wire::to_string(step.error), text.substr(0, 600)));
+                 fmt::format("{}: {}", wire::to_string(step.error), excerpt(text)));
             return {};
         }
     }
@@ -181,7 +186,7 @@ void http_connection::on_end() {
         }
         fail(error_kind::closed_early,
              held->r.status == 0 ? fmt::format("the connection's end after {}",
-                                               held->head.empty() ? "nothing" : held->head)
+                                               held->head.empty() ? "nothing" : excerpt(held->head))
                                  : fmt::format("the connection's end after {}",
                                                told(held->r.status, held->r.checked.body_bytes)),
              false);

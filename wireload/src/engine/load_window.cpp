@@ -108,6 +108,7 @@ void load_window::end(nanos at) {
 
 void load_window::never_sent(nanos due, nanos now) {
     ++tally_.errors[error_kind::deadline];
+    tally_.last_done = now;
     if (!wants_report()) return;
     report({error_kind::deadline, "nothing: no connection was free for the request",
             "a free connection in time",

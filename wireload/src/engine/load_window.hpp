@@ -119,7 +119,10 @@ public:
     // Open loop: the request was due at `due` and will not be sent any more.
     void never_sent(nanos due, nanos now);
     // These requests will get no reply any more.
-    void unanswered(std::uint64_t count) { tally_.errors[error_kind::read_timeout] += count; }
+    void unanswered(std::uint64_t count, nanos now) {
+        tally_.errors[error_kind::read_timeout] += count;
+        tally_.last_done = now;
+    }
 
     // ---- bytes, statuses, connections ----
 
@@ -128,7 +131,11 @@ public:
         return tally_.bytes_in + tally_.bytes_out + tally_.connections_opened;
     }
     void count_connection() { ++tally_.connections_opened; }
-    void count_in(std::size_t bytes) { tally_.bytes_in += bytes; }
+    // Bytes that came at `at`: time has come to it, as for the replies in them.
+    void count_in(std::size_t bytes, nanos at) {
+        advance(at);
+        tally_.bytes_in += bytes;
+    }
     void count_out(std::size_t bytes) { tally_.bytes_out += bytes; }
     void count_payload_in(std::size_t bytes) { tally_.payload_in += bytes; }
     void count_payload_out(std::size_t bytes, bool compressed) {

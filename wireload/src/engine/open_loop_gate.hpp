@@ -79,6 +79,11 @@ public:
     void note_backlog(nanos now) {
         counts_.backlog_max = std::max(counts_.backlog_max, schedule_.waiting(now));
     }
+    // The run is cut: what waits was due all the same. It is neither sent nor an error.
+    void note_left(nanos now) {
+        note_backlog(now);
+        counts_.scheduled += schedule_.waiting(now);
+    }
     void note_spinning(nanos spun) { counts_.spun += spun; }
 
     const open_loop_tally& counts() const { return counts_; }

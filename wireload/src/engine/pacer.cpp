@@ -75,6 +75,7 @@ void pacer::pump() {
     }
     gate_.skip_expired(now);
     send_due(now);
+    if (!gate_.running()) return;  // the clock went on meanwhile, past the load's end
     gate_.note_backlog(now);
     const due_schedule& schedule = gate_.schedule();
     if (schedule.due() == never && window.in_flight() == 0 &&
@@ -136,7 +137,10 @@ void pacer::end(bool settle) {
     if (!gate_.running()) return;
     gate_.stop();
     host_.loop().disarm(due_timer_);
-    if (!settle) return;
+    if (!settle) {
+        gate_.note_left(clock_now());
+        return;
+    }
     gate_.note_backlog(gate_.schedule().end());
     while (gate_.schedule().due() != never) gate_.drop_due();
 }

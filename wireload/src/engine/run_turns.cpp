@@ -46,6 +46,8 @@ private:
     // Waits for the last reply.
     void rest(nanos sent_until);
     void order(const load_order& order);
+    // Adds what the last order counted to the result.
+    void note() { steps_.out().counts.add(steps_.gather()); }
 
     run_steps& steps_;
     const turn_options turns_;
@@ -66,19 +68,13 @@ bool turn_taker::begin() {
 void turn_taker::order(const load_order& order) {
     steps_.order(order);
     steps_.wait_for_orders(true);
-    // Of what is not counted this is what went wrong.
-    steps_.out().counts.add(steps_.gather());
 }
 
 void turn_taker::rest(nanos sent_until) {
-    if (steps_.cut()) return;
     load_order rest;
     rest.window_start = never;
     rest.send_until = sent_until;
     order(rest);
-    const nanos end = clock_now();
-    longest_rest_ = std::max(longest_rest_, end - sent_until);
-    if (end > start_ + turns_.length.count()) ++late_;
 }
 
 void turn_taker::measure(std::size_t interval) {
@@ -88,6 +84,7 @@ void turn_taker::measure(std::size_t interval) {
     turn.window_end = start_ + turns_.sending();
     turn.first_interval = interval;
     order(turn);
+    note();
     elapsed_ += std::clamp<nanos>(clock_now() - turn.window_start, 0, turns_.measured());
     const auto& workers = steps_.workers();
     in_flight_.resize(workers.size());
@@ -95,12 +92,18 @@ void turn_taker::measure(std::size_t interval) {
         in_flight_[i].count += workers[i]->result().in_flight_samples;
         in_flight_[i].sum += workers[i]->result().in_flight_sum;
     }
+    if (steps_.cut()) return;
     rest(turn.window_end);
+    const nanos end = clock_now();
+    note();  // what went wrong there
+    longest_rest_ = std::max(longest_rest_, end - turn.window_end);
+    if (end > start_ + turns_.length.count()) ++late_;
 }
 
 void turn_taker::warm_up() {
     if (!begin()) return steps_.stop_for(stop_reason::signal);
     rest(start_ + turns_.sending());
+    if (steps_.cut()) note();  // why the run is over with it
 }
 
 std::uint64_t turn_taker::answered() const {

@@ -274,6 +274,10 @@ void worker::window_opened() {
     // In turns each of them has a window: the first begins anew.
     if (host_.window().order().first_interval == 0) host_.meter().clear();
     host_.meter().count(true);
+    // What opens in the window counts there, and so was attempted for it.
+    for (std::uint32_t i = 0; i < connections_.size(); ++i) {
+        if (connections_[i].is_opening()) host_.meter().connecting();
+    }
 }
 
 // Open loop: what has no answer now gets none.

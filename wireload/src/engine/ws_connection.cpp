@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/printable.hpp"
 #include "base/repeats.hpp"
 #include "plan/count_reply.hpp"
 #include "plan/deflater.hpp"
@@ -112,8 +113,8 @@ std::string ws_connection::expected_text(std::uint64_t counter) const {
 }
 
 void ws_connection::on_data(std::span<char> in) {
-    host_.window().count_in(in.size());
     const nanos at = reply_time(in.size(), unfinished_ != nullptr);
+    host_.window().count_in(in.size(), at);
     if (is_handshaking()) {
         in = take_handshake(in);
         if (in.empty() || !is_open() || is_handshaking()) return;
@@ -137,7 +138,7 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         if (step.what == wire::http::event::need_more) return {};
         if (step.what == wire::http::event::error) {
             fail(error_kind::connect_failed,
-                 fmt::format("{}: {}", wire::to_string(step.error), bytes.substr(0, 600)));
+                 fmt::format("{}: {}", wire::to_string(step.error), excerpt(bytes)));
             return {};
         }
         if (step.what == wire::http::event::head) break;
@@ -149,13 +150,13 @@ std::span<char> ws_connection::take_handshake(std::span<char> in) {
         head, handshake_key(), offered, asked.deflate ? &deflate_asked : nullptr, &deflate);
     if (!accepted) {
         fail(error_kind::connect_failed,
-             fmt::format("{}: {}", accepted.error().message, bytes.substr(0, 600)));
+             fmt::format("{}: {}", accepted.error().message, excerpt(bytes)));
         return {};
     }
     if (!offered.empty() && !head.headers.find("Sec-WebSocket-Protocol")) {
         fail(error_kind::connect_failed,
              fmt::format("an answer that chooses none of the subprotocols {}: {}", offered,
-                         bytes.substr(0, 600)));
+                         excerpt(bytes)));
         return {};
     }
     agreed_bits_ = (deflate ? deflate->client.window_bits : 0) & 15U;
@@ -190,7 +191,7 @@ std::span<char> ws_connection::take_whole_messages(std::span<char> in, nanos at)
         in = in.subspan(step.size + text.size());
         if (frame.op == opcode::text && !wire::is_utf8(text)) {
             fail(error_kind::protocol,
-                 fmt::format("a text message that is not UTF-8: {}", text.substr(0, 600)));
+                 fmt::format("a text message that is not UTF-8: {}", excerpt(text)));
             return {};
         }
         if (!on_message(frame.op, text, at)) return {};
@@ -240,9 +241,8 @@ void ws_connection::take_pieces(std::span<char> in, nanos at) {
                  fmt::format("a close frame, code {}, reason \"{}\"", step.code, step.data), false);
             return;
         default:
-            fail(error_kind::protocol,
-                 fmt::format("{}: {}", wire::to_string(step.error),
-                             std::string_view(in.data(), std::min<std::size_t>(in.size(), 600))));
+            fail(error_kind::protocol, fmt::format("{}: {}", wire::to_string(step.error),
+                                                   excerpt({in.data(), in.size()})));
             return;
         }
     }
@@ -309,8 +309,9 @@ void ws_connection::on_foreign_message(opcode op, std::string_view text, nanos a
         last = ledger.missed(counter);
     } else if (n != oldest()) {
         ++host_.window().broadcasts().reordered;
-        answered_wrongly(n, at, error_kind::bad_body, text,
-                         host_.wants_report() ? sent_text(oldest()) + " before it" : std::string());
+        answered_wrongly(
+            n, at, error_kind::bad_body, text,
+            host_.wants_report() ? printable(sent_text(oldest())) + " before it" : std::string());
         last = ledger.missed(n);
     } else if (const auto failed = p.message_checks.message(text)) {
         answered_wrongly(n, at, failed->as_error(), text,
@@ -331,7 +332,7 @@ bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
     }
     if (in_flight() == 0) {
         fail(error_kind::bad_body,
-             fmt::format("a message that answers none of ours: {}", text.substr(0, 600)));
+             fmt::format("a message that answers none of ours: {}", excerpt(text)));
         return false;
     }
     std::uint64_t counter = oldest();

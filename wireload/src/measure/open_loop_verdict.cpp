@@ -49,7 +49,7 @@ bool lag_was_the_limit(const open_loop_result& open) {
 // By count, the window ends with the last reply: then the rate is kept if the backlog stayed small,
 // which nobody can say without a limit of their own; the latencies tell.
 load_limit limit_of(const run_result& r) {
-    if (r.stopped_by != stop_reason::duration) return load_limit::none;
+    if (r.stopped_by == stop_reason::requests) return load_limit::none;
     const open_loop_tally& c = r.open_loop->counts;
     // One request may fall on the other side of the window's end.
     const std::uint64_t sent = c.sent_in_window + 1;

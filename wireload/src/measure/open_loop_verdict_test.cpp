@@ -141,6 +141,16 @@ TEST(OpenLoopVerdict, TheRateIsKeptWithinHalfAPerCentOrOneRequest) {
     EXPECT_TRUE(by_count.judged().rate_kept());
 }
 
+TEST(OpenLoopVerdict, ARunThatEndedEarlyIsJudgedByWhatWasDueUntilThen) {
+    for (const stop_reason reason : {stop_reason::signal, stop_reason::error}) {
+        world w;
+        w.r.stopped_by = reason;
+        w.r.open_loop->counts.sent_in_window = 8'000;
+        w.add(100, 200 * us, 0, 0);
+        EXPECT_EQ(w.judged().limit, load_limit::server) << name_of(reason);
+    }
+}
+
 TEST(OpenLoopVerdict, WithoutAnyReplyTheServerIsToBlame) {
     world w;
     w.r.open_loop->counts.sent_in_window = 10;

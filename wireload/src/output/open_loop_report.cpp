@@ -116,7 +116,7 @@ std::string open_loop_lines(const run_result& r) {
     if (!r.open_loop) return {};
     const open_loop_result& open = *r.open_loop;
     const rates rate = rates_of(r);
-    const bool by_clock = r.stopped_by == stop_reason::duration;
+    const bool by_clock = r.stopped_by != stop_reason::requests;
     std::string out = fmt::format("Schedule   {} due, {}; ", grouped(open.counts.scheduled),
                                   per_second(rate.asked));
     out += by_clock ? fmt::format("sent {}; ", per_second(rate.sent)) : std::string();

@@ -105,9 +105,21 @@ std::string constant_echo(const plan& p) {
     return std::string(frame.view());
 }
 
+// Values are drawn for requests and messages. The handshake that opens a WebSocket is neither.
+std::string values_problem(std::string_view what, std::string_view text) {
+    const auto parsed = text_template::parse(text);
+    const auto* plain = std::get_if<text_template>(&parsed);
+    if (plain != nullptr && plain->is_constant()) return {};
+    return fmt::format(
+        "{}: values such as {{uuid}} are filled in in messages, not in a WebSocket's path and "
+        "header fields; leave them out",
+        what);
+}
+
 std::string plan_messages(plan& out) {
     const options& o = out.asked;
     for (const std::string& text : o.urls) {
+        if (std::string problem = values_problem(text, text); !problem.empty()) return problem;
         auto url = checked_url(text);
         if (auto* problem = std::get_if<std::string>(&url)) return std::move(*problem);
         const auto number = target_for(out, std::get<wire::url>(url));
@@ -121,6 +133,9 @@ std::string plan_messages(plan& out) {
     out.exchanges = !o.idle && !o.broadcast;
     out.echo_frame = constant_echo(out);
     for (const auto& [name, value] : o.headers) {
+        if (std::string problem = values_problem(fmt::format("-H '{}'", name), value);
+            !problem.empty())
+            return problem;
         for (const char* own : {"Sec-WebSocket-Key", "Sec-WebSocket-Version"}) {
             if (wire::http::equals_ignoring_case(name, own))
                 return fmt::format("-H '{}': wireload sets this field itself; leave it out", name);

@@ -100,6 +100,8 @@ std::string reply_checks::compile_digest() {
 
 std::string reply_checks::compile_match() {
     for (const std::string& text : asked_.match) {
+        // It matches everything, and is most often a shell's variable that is not set.
+        if (text.empty()) return "--expect-match '': give a regular expression, or leave it out";
         re2::RE2::Options options;
         options.set_log_errors(false);
         options.set_max_mem(automaton_bytes);

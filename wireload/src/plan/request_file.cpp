@@ -96,11 +96,16 @@ private:
         const auto& content = std::get<std::vector<char>>(bytes);
         return {content.begin(), content.end()};
     }
+    void refuse_both(const ordered_json& object, std::string_view under,
+                     const std::string& key) const {
+        if (object.contains(key) && object.contains(key + "_file"))
+            refuse(under, fmt::format("\"{0}\" and \"{0}_file\" say the same thing twice; give one "
+                                      "of them",
+                                      key));
+    }
     std::string content(const char* key) const {
         const std::string file_key = fmt::format("{}_file", key);
-        if (entry_.contains(key) && entry_.contains(file_key))
-            refuse("", fmt::format("\"{}\" and \"{}\" say the same thing twice; give one of them",
-                                   key, file_key));
+        refuse_both(entry_, "", key);
         if (const auto name = text(entry_, "", file_key.c_str()))
             return from_file("." + file_key, *name);
         const ordered_json& body = entry_[key];
@@ -144,6 +149,7 @@ private:
                 wrong(".expect.status", "a status such as 200 or \"200,204\" or \"2xx\"", status);
             out.status = *set;
         }
+        refuse_both(expect, ".expect", "body");
         if (const auto body = text(expect, ".expect", "body")) out.body = *body;
         if (const auto name = text(expect, ".expect", "body_file"))
             out.body = from_file(".expect.body_file", *name);
@@ -152,7 +158,10 @@ private:
                 wrong(".expect.length", "a number of bytes", expect["length"]);
             out.length = expect["length"].get<std::uint64_t>();
         }
-        if (const auto sum = text(expect, ".expect", "sha256")) out.sha256 = *sum;
+        if (const auto sum = text(expect, ".expect", "sha256")) {
+            if (sum->empty()) wrong(".expect.sha256", "64 hexadecimal digits", expect["sha256"]);
+            out.sha256 = *sum;
+        }
         if (expect.contains("header")) out.headers = texts(expect["header"], ".expect.header");
         if (expect.contains("match")) out.match = texts(expect["match"], ".expect.match");
         if (expect.contains("json")) {

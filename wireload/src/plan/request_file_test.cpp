@@ -126,6 +126,11 @@ TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring,
                         ": [0].expect.match: expected a text or a list of texts",
                         refusal(R"([{"path": "/", "expect": {"match": [1]}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        ": [0].expect.sha256: expected 64 hexadecimal digits, got \"\"",
+                        refusal(R"([{"path": "/", "expect": {"sha256": ""}}])"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].expect: \"body\" and \"body_file\" say",
+                        refusal(R"([{"path": "/", "expect": {"body": "x", "body_file": "y"}}])"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
                         std::get<std::string>(read_request_file("/no/such/file", {})));
 }
