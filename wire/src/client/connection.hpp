@@ -115,7 +115,7 @@ struct client_origin {
     std::string authority;                           // for Host
     const std::string* name = nullptr;               // among the client's
     bool unpipelined = false;                        // a pipelined connection to it broke
-    bool starved = false;  // requests wait for a place among all connections, not only here
+    bool starved = false;  // requests wait for a place among all connections, not for one here
 };
 
 class client_connection final : public stream {
