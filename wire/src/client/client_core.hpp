@@ -70,6 +70,9 @@ public:
     bool eager() const noexcept override { return opening_.blocking; }
     void opened() noexcept override { ++opened_; }
     void complete(client_job& job) override { policy_.complete(job); }
+    void head_came(const client_job& job, const reply& head) override {
+        policy_.take_cookies(job, head);
+    }
     bool may_act_on(const client_job& job, const reply& head) override {
         return policy_.may_act_on(job, head);
     }

@@ -400,6 +400,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             take_head(mended_ != nullptr
                           ? mended_->view()
                           : std::string_view(bytes.data() + at - s.consumed, s.consumed));
+            owner_->head_came(*job_, reply_);
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             if (job_->streamed != nullptr && job_->streamed->in_pieces &&
                 !owner_->may_act_on(*job_, reply_)) {
