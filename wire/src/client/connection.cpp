@@ -207,6 +207,7 @@ void client_connection::pump() {
     client_transfer& t = *job_->streamed;
     for (int i = 0; i < 4; ++i) {
         if (unsent() > 0 && (!flush() || unsent() > 0)) return;  // on_drained() goes on
+        t.told = false;
         const auto state = t.pull(job_->request.source, out());
         if (is_closed()) return;
         if (!state) return fail({state.code(), about(*job_) + state.error().message});
@@ -217,6 +218,7 @@ void client_connection::pump() {
                      about(*job_) + "request body: `later` is not for the blocking client"});
             t.sending = upload::idle;
             go_on_waiting();
+            if (t.told) resume_body();  // before it answered
         } else if (*state == source_state::end) {
             t.sending = upload::done;
             if (phase_ == phase::sending) {
@@ -257,7 +259,9 @@ void client_connection::on_drained() {
 
 void client_connection::resume_body() {
     client_transfer* const t = job_->streamed.get();
-    if (t == nullptr || t->sending != client_transfer::upload::idle) return;
+    if (t == nullptr) return;
+    t->told = true;
+    if (t->sending != client_transfer::upload::idle) return;
     t->sending = client_transfer::upload::pulling;
     go_on_waiting();
     owner_->loop().arm(t->wake, owner_->loop().now());

@@ -114,6 +114,30 @@ TEST_F(streaming, a_source_that_has_nothing_yet_is_asked_again_when_told) {
     run();
     EXPECT_EQ(body, "9");
 }
+// Whoever fills the source may do so at once, when it is asked.
+TEST_F(streaming, a_source_may_be_told_of_more_before_it_has_answered) {
+    served s(count_body);
+    for (const bool known : {true, false}) {
+        request_id id = 0;
+        int asked = 0;
+        body_source source;
+        if (known) source.length = 4;
+        source.pull = [&](buffer& out, std::size_t) -> result<source_state> {
+            if (++asked == 2) {
+                out.append("more");
+                return source_state::end;
+            }
+            c().resume_body(id);
+            return source_state::later;
+        };
+        got.reset();
+        id = c().send(upload(url(s), source), [&](result<reply> r) { got.emplace(std::move(r)); });
+        run();
+        ASSERT_TRUE(got && *got);
+        EXPECT_EQ((*got)->body(), "4");
+        EXPECT_EQ(asked, 2);
+    }
+}
 TEST_F(streaming, a_server_that_takes_nothing_is_not_waited_for_while_the_source_has_nothing) {
     const testing::scratch_folder folder;
     const auto door = listen_unix(folder.file("s"));  // whose connections nobody accepts
