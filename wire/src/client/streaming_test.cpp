@@ -718,6 +718,19 @@ TEST_F(streaming, failures_that_are_not_retried_come_in_pieces_too) {
     EXPECT_EQ(all, "busy");
     EXPECT_EQ(end->body(), "");
 }
+TEST_F(streaming, a_source_without_bytes_is_not_asked_and_may_be_sent_again) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        for (const std::string answer : {"307 Go\r\nLocation: /there", "200 OK"}) {
+            EXPECT_NE(v.request().find("\r\nContent-Length: 0\r\n"), std::string::npos);
+            v.send("HTTP/1.1 " + answer + "\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    c().send(upload(raw.url(), counted(0, 1, true)), pieces());
+    run();
+    ASSERT_TRUE(got && *got);
+    EXPECT_EQ((*got)->status(), 200);
+}
 TEST_F(streaming, what_was_given_away_is_not_asked_for_again) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
