@@ -142,7 +142,7 @@ void client_core::submit(client_origin& o, std::unique_ptr<client_job> job) {
     } else {
         ++waiting_;
         o.waiting.push_back(std::move(job));
-        if (room_here && !std::exchange(o.starved, true)) starved_.push_back(&o);
+        update_starved(o);
     }
 }
 
@@ -254,10 +254,7 @@ template <typename Is> std::unique_ptr<client_job> client_core::withdraw(Is is) 
         auto job = std::move(*it);
         o.waiting.erase(it);
         --waiting_;
-        if (o.starved && o.waiting.empty()) {
-            std::erase(starved_, &o);
-            o.starved = false;
-        }
+        update_starved(o);
         tidy(o);
         return job;
     }
@@ -379,6 +376,7 @@ void client_core::open(client_origin& o, std::unique_ptr<client_job> job) {
     client_connection& made = *c;
     connections_.emplace(&made, std::move(c));
     ++o.connections;
+    update_starved(o);
     busy_ = &made;
     made.open(std::move(job));
 }
@@ -408,16 +406,23 @@ client_origin* client_core::next_in_line(client_origin& o) noexcept {
     return other == nullptr || o.waiting.front()->id <= other->waiting.front()->id ? &o : other;
 }
 
-std::unique_ptr<client_job> client_core::take_waiting(client_origin& o) noexcept {
+std::unique_ptr<client_job> client_core::take_waiting(client_origin& o) {
     auto job = std::move(o.waiting.front());
     o.waiting.pop_front();
     --waiting_;
-    if (o.starved) {  // to the end of that line, if there are more
-        std::erase(starved_, &o);
-        o.starved = !o.waiting.empty();
-        if (o.starved) starved_.push_back(&o);
-    }
+    if (std::exchange(o.starved, false)) std::erase(starved_, &o);
+    update_starved(o);  // to the end of that line, if there are more
     return job;
+}
+
+void client_core::update_starved(client_origin& o) {
+    const bool starves = !o.waiting.empty() && o.connections < options_.max_connections_per_host;
+    if (starves == std::exchange(o.starved, starves)) return;
+    if (starves) {
+        starved_.push_back(&o);
+    } else {
+        std::erase(starved_, &o);
+    }
 }
 
 void client_core::freed(client_origin& o) {
@@ -435,6 +440,7 @@ void client_core::defer(client_connection& c) {
     if (busy_ == &c) busy_ = nullptr;
     const auto it = connections_.find(&c);
     --c.origin().connections;
+    update_starved(c.origin());
     deferred_deletion_.defer(*loop_, std::move(it->second));
     connections_.erase(it);
 }

@@ -70,6 +70,9 @@ public:
     bool eager() const noexcept override { return opening_.blocking; }
     void opened() noexcept override { ++opened_; }
     void complete(client_job& job) override { policy_.complete(job); }
+    void head_came(const client_job& job, const reply& head) override {
+        policy_.take_cookies(job, head);
+    }
     bool may_act_on(const client_job& job, const reply& head) override {
         return policy_.may_act_on(job, head);
     }
@@ -120,7 +123,9 @@ private:
     // Whose request a free place is for: one that waits at `o`, or one that waits for a place among
     // all connections, whichever came first. Null when none waits.
     client_origin* next_in_line(client_origin& o) noexcept;
-    std::unique_ptr<client_job> take_waiting(client_origin& o) noexcept;
+    std::unique_ptr<client_job> take_waiting(client_origin& o);
+    // After any change of an origin's connections or of what waits there.
+    void update_starved(client_origin& o);
     // A place has become free; `o` may have nothing left.
     void freed(client_origin& o);
     // Forgets an origin that has neither connections nor requests.
@@ -138,9 +143,11 @@ private:
     std::unordered_set<std::string> unpipelined_;  // origins by name
     std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;
     std::unordered_map<client_job*, std::unique_ptr<client_job>> undelivered_;
-    std::list<client_origin*> starved_;  // whose requests wait for a place among all connections
-    std::size_t waiting_ = 0;            // requests, at all origins
-    limits piece_limits_;                // options_.limits, with max_streamed_bytes
+    // Those that could open a connection for a request that waits, if there were a place for it
+    // among all connections. In the order in which they get one.
+    std::list<client_origin*> starved_;
+    std::size_t waiting_ = 0;  // requests, at all origins
+    limits piece_limits_;      // options_.limits, with max_streamed_bytes
     request_id last_id_ = 0;
     // Most programs ask for the same URL again and again: it is parsed once.
     struct {

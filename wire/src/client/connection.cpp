@@ -207,6 +207,7 @@ void client_connection::pump() {
     client_transfer& t = *job_->streamed;
     for (int i = 0; i < 4; ++i) {
         if (unsent() > 0 && (!flush() || unsent() > 0)) return;  // on_drained() goes on
+        t.told = false;
         const auto state = t.pull(job_->request.source, out());
         if (is_closed()) return;
         if (!state) return fail({state.code(), about(*job_) + state.error().message});
@@ -217,6 +218,7 @@ void client_connection::pump() {
                      about(*job_) + "request body: `later` is not for the blocking client"});
             t.sending = upload::idle;
             go_on_waiting();
+            if (t.told) resume_body();  // before it answered
         } else if (*state == source_state::end) {
             t.sending = upload::done;
             if (phase_ == phase::sending) {
@@ -257,7 +259,9 @@ void client_connection::on_drained() {
 
 void client_connection::resume_body() {
     client_transfer* const t = job_->streamed.get();
-    if (t == nullptr || t->sending != client_transfer::upload::idle) return;
+    if (t == nullptr) return;
+    t->told = true;
+    if (t->sending != client_transfer::upload::idle) return;
     t->sending = client_transfer::upload::pulling;
     go_on_waiting();
     owner_->loop().arm(t->wake, owner_->loop().now());
@@ -400,6 +404,7 @@ std::size_t client_connection::consume(std::span<char> bytes) {
             take_head(mended_ != nullptr
                           ? mended_->view()
                           : std::string_view(bytes.data() + at - s.consumed, s.consumed));
+            owner_->head_came(*job_, reply_);
             enter(phase::body, job_->timeouts(owner_->options()).body_timeout);
             if (job_->streamed != nullptr && job_->streamed->in_pieces &&
                 !owner_->may_act_on(*job_, reply_)) {

@@ -82,6 +82,8 @@ public:
     virtual void opened() noexcept = 0;
     // Puts the fields that the policy adds into the job's plan; called just before it is sent.
     virtual void complete(client_job& job) = 0;
+    // The head of an answer has come.
+    virtual void head_came(const client_job& job, const reply& head) = 0;
     // Whether the client may act on this answer itself, so that it is not to be given in pieces.
     virtual bool may_act_on(const client_job& job, const reply& head) = 0;
     // What decodes an answer that is given in pieces; none where nothing is decoded.
@@ -115,7 +117,7 @@ struct client_origin {
     std::string authority;                           // for Host
     const std::string* name = nullptr;               // among the client's
     bool unpipelined = false;                        // a pipelined connection to it broke
-    bool starved = false;  // requests wait for a place among all connections, not only here
+    bool starved = false;  // requests wait for a place among all connections, not for one here
 };
 
 class client_connection final : public stream {

@@ -274,6 +274,37 @@ TEST(cookie_jar, travels_with_requests) {
     EXPECT_EQ(cookie(3), "mine=1");
     EXPECT_EQ(options.cookies->size(), 1U);
 }
+// Of responses whose body is cut off, or not wanted to its end.
+TEST(cookie_jar, is_filled_before_the_body_comes) {
+    const auto jar = std::make_shared<cookie_jar>();
+    client_options options;
+    options.cookies = jar;
+    raw_server raw([](raw_server& r) {
+        for (const std::string name : {"cut", "pieces"}) {
+            auto v = r.accept();
+            v.request();
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 10\r\nSet-Cookie: " + name +
+                   "=1; Path=/\r\n\r\nfive ");
+            EXPECT_TRUE(name == "cut" || v.is_left());
+        }
+    });
+    EXPECT_EQ(client::create(options)->get(raw.url()).code(), errc::closed_early);
+    EXPECT_EQ(jar->size(), 1U);
+    const auto loop = *event_loop::create();
+    async_client c(*loop, options);
+    std::size_t at_head = 0;
+    std::optional<errc> ended;
+    request_id id = 0;
+    response_pieces to;
+    to.head = [&](const reply&) { at_head = jar->size(); };
+    to.data = [&](std::string_view) { c.cancel(id); };
+    to.end = [&](const result<reply>& r) { ended = r.code(); };
+    id = c.send(make_request(method::get, raw.url()), std::move(to));
+    while (!ended) loop->run_once();
+    EXPECT_EQ(*ended, errc::cancelled);
+    EXPECT_EQ(at_head, 2U);
+    EXPECT_EQ(jar->size(), 2U);
+}
 TEST(cookie_jar, travels_with_handshakes) {
     std::vector<std::string> asked;
     const auto jar = std::make_shared<cookie_jar>();

@@ -160,9 +160,13 @@ bool may_drop_expectation(const client_job& job, const reply& head) noexcept {
 
 }  // namespace
 
+void client_policy::take_cookies(const client_job& job, const reply& head) {
+    // An answer whose request was cancelled is nobody's.
+    if (options_->cookies != nullptr && job.done)
+        options_->cookies->store_all(job.url, head.headers(), unix_now());
+}
+
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
-    if (got && options_->cookies != nullptr)
-        options_->cookies->store_all(job.url, got->headers(), unix_now());
     const bool again = job.repeatable();
     if (again && got && got->status() == 401 && authenticates(job) &&
         digest_->take_challenge(job.url, job.plan->digest, got->headers()))

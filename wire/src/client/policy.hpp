@@ -1,8 +1,8 @@
 // What a client does about a request besides sending it: redirects, retries, cookies, decoding. The
-// policy decides, client_core acts. judge() looks at a reply or an error in this order:
+// policy decides, client_core acts. Cookies are stored as soon as a reply's head is there; judge()
+// looks at a reply or an error in this order:
 //
 //     what                                                     verdict
-//     cookies of the reply are stored                          (goes on)
 //     401 with a challenge of Digest authentication that       send: the same again, with the
 //       there is a login for; digest_logins.hpp has the rest       answer
 //     417 for an Expect: 100-continue                          send: the same request without it
@@ -85,6 +85,8 @@ public:
     void begin(client_job& job, time_point now);
     // Just before each sending.
     void complete(client_job& job);
+    // Stores the cookies of an answer, whatever becomes of its body.
+    void take_cookies(const client_job& job, const reply& head);
     // What is to become of `got`. With `send` and `wait` the job has been changed into the next
     // request, and the plan says how long to wait; with `deliver`, `got` is ready for the caller.
     verdict judge(client_job& job, result<reply>& got, time_point now);

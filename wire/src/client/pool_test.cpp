@@ -97,6 +97,56 @@ TEST(pool, bounds_all_connections_together_and_serves_in_order) {
     for (int i = 0; i < 10; ++i) expected += "abc";
     EXPECT_EQ(order, expected);
 }
+TEST(pool, a_host_that_gave_its_place_away_gets_another) {
+    served s(ok);
+    auto loop = *event_loop::create();
+    client_options options;
+    options.resolve = here;
+    options.max_connections = 1;
+    options.max_connections_per_host = 1;
+    async_client c(*loop, options);
+    std::string order;
+    for (const std::string host : {"a", "b", "a", "b", "a"})
+        c.get(url(s, host + ".example"),
+              [&order, host](const result<reply>& r) { order += r ? host : "-"; });
+    for (const auto until = clock::now() + 10s; order.size() < 5 && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(order, "ababa");
+}
+TEST(pool, a_host_that_has_all_its_connections_takes_no_place_of_others) {
+    std::atomic<bool> release{false};
+    raw_server slow([&release](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        while (!release) std::this_thread::yield();
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+        EXPECT_TRUE(v.is_left());
+    });
+    raw_server silent([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        EXPECT_TRUE(v.is_left());
+    });
+    served s(ok);
+    auto loop = *event_loop::create();
+    client_options options;
+    options.resolve = here;
+    options.max_connections = 2;
+    options.max_connections_per_host = 1;
+    async_client c(*loop, options);
+    const auto ignore = [](const result<reply>&) {};
+    bool answered = false;
+    c.get(slow.url(), ignore);
+    c.get(url(s, "first.example"), [&](const result<reply>&) {
+        // One of the silent server's two requests has taken the place of this one.
+        c.get(url(s, "last.example"), [&](const result<reply>& r) { answered = r.ok(); });
+        release = true;
+    });
+    for (int i = 0; i < 2; ++i) c.get(silent.url(), ignore);
+    for (const auto until = clock::now() + 5s; !answered && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_TRUE(answered);
+}
 TEST(pool, needs_a_connection) {
     served s(ok);
     client_options none;

@@ -114,6 +114,30 @@ TEST_F(streaming, a_source_that_has_nothing_yet_is_asked_again_when_told) {
     run();
     EXPECT_EQ(body, "9");
 }
+// Whoever fills the source may do so at once, when it is asked.
+TEST_F(streaming, a_source_may_be_told_of_more_before_it_has_answered) {
+    served s(count_body);
+    for (const bool known : {true, false}) {
+        request_id id = 0;
+        int asked = 0;
+        body_source source;
+        if (known) source.length = 4;
+        source.pull = [&](buffer& out, std::size_t) -> result<source_state> {
+            if (++asked == 2) {
+                out.append("more");
+                return source_state::end;
+            }
+            c().resume_body(id);
+            return source_state::later;
+        };
+        got.reset();
+        id = c().send(upload(url(s), source), [&](result<reply> r) { got.emplace(std::move(r)); });
+        run();
+        ASSERT_TRUE(got && *got);
+        EXPECT_EQ((*got)->body(), "4");
+        EXPECT_EQ(asked, 2);
+    }
+}
 TEST_F(streaming, a_server_that_takes_nothing_is_not_waited_for_while_the_source_has_nothing) {
     const testing::scratch_folder folder;
     const auto door = listen_unix(folder.file("s"));  // whose connections nobody accepts
@@ -693,6 +717,19 @@ TEST_F(streaming, failures_that_are_not_retried_come_in_pieces_too) {
     ASSERT_TRUE(end) << end.error().message;
     EXPECT_EQ(all, "busy");
     EXPECT_EQ(end->body(), "");
+}
+TEST_F(streaming, a_source_without_bytes_is_not_asked_and_may_be_sent_again) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        for (const std::string answer : {"307 Go\r\nLocation: /there", "200 OK"}) {
+            EXPECT_NE(v.request().find("\r\nContent-Length: 0\r\n"), std::string::npos);
+            v.send("HTTP/1.1 " + answer + "\r\nContent-Length: 0\r\n\r\n");
+        }
+    });
+    c().send(upload(raw.url(), counted(0, 1, true)), pieces());
+    run();
+    ASSERT_TRUE(got && *got);
+    EXPECT_EQ((*got)->status(), 200);
 }
 TEST_F(streaming, what_was_given_away_is_not_asked_for_again) {
     raw_server raw([](raw_server& r) {

@@ -26,8 +26,8 @@ void client_transfer::begin(const body_source& source) {
 }
 
 result<source_state> client_transfer::pull(const body_source& source, buffer& out) {
-    pulled = true;
     if (source.length && left == 0) return source_state::end;
+    pulled = true;
     const std::size_t most =
         source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once))
                       : most_at_once;

@@ -45,6 +45,7 @@ struct client_transfer {
     bool committed = false;  // something was given: it cannot be sent again
     bool pulled = false;     // something was taken: the same, unless the source can be rewound
     bool paused = false;
+    bool told = false;            // of more by resume_body(), since the source was last asked
     bool ended = false;           // the connection did, while paused
     std::optional<error> broken;  // with that: not in order
     upload sending = upload::none;

@@ -235,21 +235,38 @@ private:
 
     void on_end() override {
         if (opener_ != nullptr) return opener_->on_end();
-        fail({errc::closed_early, "the server closed the connection"});
+        end({errc::closed_early, "the server closed the connection"});
     }
     void on_failure(const error& why) override {
-        if (opener_ != nullptr) {
-            opener_->on_failure(why);
-        } else if (session_ != nullptr && session_->held && !held_.empty()) {
-            broken_ = why;  // what came before is received first
-        } else {
-            fail(why);
+        if (opener_ != nullptr) return opener_->on_failure(why);
+        end(why);
+    }
+    // The connection has ended, or the server's half of it. What came before is received first.
+    void end(error why) {
+        if (session_ == nullptr || lingering_) return fail(std::move(why));
+        broken_ = std::move(why);
+        receive_rest();
+    }
+    // As long as the session is not held, and a server that may still read takes what it is sent:
+    // session_released() and on_drained() go on.
+    void receive_rest() {
+        while (!held_.empty() && !session_->held) {
+            if (is_closed()) out().clear();  // answers that nobody takes
+            const std::size_t before = held_.size();
+            consume_held();
+            if (over_ || lingering_) return;
+            if (held_.size() == before) break;  // a part of a frame
+            if (!is_closed() && !held_.empty() && unsent() > options_.limits.max_unsent_bytes)
+                return;
         }
+        if (session_->held && !held_.empty()) return;
+        fail(*std::move(broken_));
     }
     void before_send() override { last_write_ = owner_->loop->now(); }
     time_point last_write() const noexcept override { return last_write_; }
     void on_drained() override {
         if (session_ == nullptr || lingering_) return;
+        if (broken_) return receive_rest();
         // First what came while it was full: its user may fill it again, each time.
         if (!held_.empty()) consume_held();
         if (over_ || lingering_) return;
@@ -259,9 +276,9 @@ private:
 
     void session_released() override {
         if (over_ || lingering_) return;
+        if (broken_) return receive_rest();
         if (!held_.empty()) consume_held();
         if (over_ || lingering_) return;
-        if (broken_ && (!session_->held || held_.empty())) return fail(*std::move(broken_));
         pause_or_resume();
     }
 
@@ -306,7 +323,7 @@ private:
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     time_point last_write_;
     time_point lingering_since_;
-    std::optional<error> broken_;  // the connection, while held_ is not empty
+    std::optional<error> broken_;  // why the connection has ended, while held_ is not empty
     bool lingering_ = false;
     bool tunnelled_ = false;
     bool over_ = false;

@@ -428,6 +428,73 @@ TEST(ws_dialer, hears_its_server_however_much_it_sends) {
         loop->run_once(10ms);
     EXPECT_EQ(heard, 100);
 }
+// A server that refuses what it is sent says why and takes no more of it. Whether it resets the
+// connection, or ends its half and reads on later.
+TEST(ws_dialer, receives_all_that_came_before_the_end) {
+    for (const bool resets : {true, false}) {
+        raw_server raw([resets](raw_server& r) {
+            auto v = r.accept();
+            accept_handshake(v);
+            std::this_thread::sleep_for(50ms);  // until the socket is full
+            v.send("\x81\x01x\x81\x01y\x81\x01z\x88\x06\x0F\xA2oops");
+            std::this_thread::sleep_for(50ms);
+            if (resets) return v.reset();
+            ::shutdown(v.fd(), SHUT_WR);
+            std::this_thread::sleep_for(50ms);
+            std::string bytes(1'000'000, '\0');
+            while (::recv(v.fd(), bytes.data(), bytes.size(), 0) > 0) {}
+        });
+        auto loop = *event_loop::create();
+        dialer d(*loop);
+        std::string heard;
+        std::string ending;
+        d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+            ASSERT_TRUE(opened);
+            (*opened)->on_message([&](session&, message m) { heard += m.data; });
+            (*opened)->on_close([&](session&, std::uint16_t code, std::string_view reason) {
+                ending = std::to_string(code) + " " + std::string(reason);
+            });
+            (*opened)->send(std::string(20'000'000, 'x'), opcode::binary);
+        });
+        for (const auto until = clock::now() + 10s; ending.empty() && clock::now() < until;)
+            loop->run_once(10ms);
+        EXPECT_EQ(heard, "xyz") << resets;
+        EXPECT_EQ(ending, "4002 oops") << resets;
+    }
+}
+// What its handlers send meanwhile goes nowhere, and takes no memory.
+TEST(ws_dialer, answers_to_what_came_before_a_reset_are_dropped) {
+    constexpr std::size_t size = 20'000'000;
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::this_thread::sleep_for(50ms);
+        std::string frames;
+        for (int i = 0; i < 100; ++i) frames += "\x81\x01x";
+        v.send(frames);
+        std::this_thread::sleep_for(50ms);
+        v.reset();
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    int heard = 0;
+    std::size_t most_unsent = 0;
+    bool over = false;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([&](session& s, message) {
+            ++heard;
+            if (heard > 95) s.send(std::string(size, 'x'), opcode::binary);
+            most_unsent = std::max(most_unsent, s.unsent());
+        });
+        (*opened)->on_close([&](session&, std::uint16_t, std::string_view) { over = true; });
+        (*opened)->send(std::string(size, 'x'), opcode::binary);
+    });
+    for (const auto until = clock::now() + 10s; !over && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(heard, 100);
+    EXPECT_LT(most_unsent, 3 * size);
+}
 TEST(ws_dialer, many_sessions_on_one_loop) {
     served s(echo());
     auto loop = *event_loop::create();

@@ -4,7 +4,8 @@
 //     out_ -> filter.send(), 64 KiB at a time -> to_peer_ -> socket
 //
 //     filter_state    set when                               what follows
-//     more_           receive() has more to give             hook_callback() goes on
+//     more_           receive() has more to give, or the     hook_callback() goes on
+//                     end to tell
 //     failure_        send() failed                          fail_filtered(), from the loop
 //     finished_       the closing notice was appended,       nothing more is encoded
 //                     or nobody is left to say it to
@@ -90,7 +91,8 @@ void stream_core::take_raw(std::span<const char> raw) noexcept {
             return;
         }
         const bool opened = state_ == state::securing && f.is_open();
-        f.more_ = !raw.empty() || step->produced == space.size() || step->again || opened;
+        f.more_ = !raw.empty() || step->produced == space.size() || step->again || opened ||
+                  f.has_ended();
         if (opened) {
             state_ = state::open;
             update_interest();
@@ -101,7 +103,7 @@ void stream_core::take_raw(std::span<const char> raw) noexcept {
             on_data(space.first(step->produced));
             if (gone) return;
         }
-        if (f.has_ended()) {
+        if (f.has_ended() && reading_) {
             f.gone_ = nullptr;
             f.more_ = false;
             ended_ = true;

@@ -385,6 +385,32 @@ TEST_F(filtered_streams, what_a_pause_held_back_comes_before_a_reset) {
         }
     }
 }
+// A reader that pauses in the last bytes is not told of the end that came with them.
+TEST_F(filtered_streams, a_pause_in_the_last_bytes_holds_the_end) {
+    for (const bool closes : {true, false}) {
+        connect_to_raw_server();
+        client.on_bytes = [&] { client.pause_reading(); };
+        server.write("yo!" + veiled("last") + std::string(1, end_mark));
+        if (closes) server.shutdown_write();
+        run_until([&] { return client.received == "last"; });
+        some_iterations();
+        EXPECT_EQ(client.log, "connected open ");
+        EXPECT_FALSE(client.quiet());
+        client.resume_reading();
+        EXPECT_EQ(client.log, "connected open ");  // never from inside the call
+        run_until([&] { return client.log != "connected open "; });
+        some_iterations();
+        EXPECT_EQ(client.log, "connected open end ");
+        EXPECT_EQ(client.received, "last");
+        client.close();
+        server.close();
+        client.on_bytes = nullptr;
+        client.log.clear();
+        client.received.clear();
+        server.log.clear();
+        server.received.clear();
+    }
+}
 TEST_F(filtered_streams, a_reset_is_told_at_once_where_something_is_to_be_sent) {
     for (const bool before : {true, false}) {
         connect_to_raw_server();

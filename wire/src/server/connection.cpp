@@ -275,9 +275,10 @@ void connection::settle() {
     const bool stalls = stalled();
     const bool full = unsent() > worker_->limits().max_unsent_bytes;
     // Bytes received before the end may still have to wait: a body for its reader, further requests
-    // until the peer has taken earlier replies.
-    const bool between = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body;
-    const bool waits = between && (stalls || full) && (!held_.empty() || parser_.body_is_whole());
+    // and messages until the peer has taken earlier replies.
+    const bool takes = phase_ == phase::idle || phase_ == phase::head || phase_ == phase::body ||
+                       phase_ == phase::websocket;
+    const bool waits = takes && (stalls || full) && (!held_.empty() || parser_.body_is_whole());
     if (peer_ended_ && tunnelling() && phase_ == phase::body) {
         if (!stalls && held_.empty()) {
             take_body_end();

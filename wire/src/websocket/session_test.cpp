@@ -349,6 +349,32 @@ TEST(ws_session, hears_its_peer_however_much_it_sends) {
     for (int i = 0; i < 10 && !next.starts_with("8 "); ++i) next = p.next();
     EXPECT_EQ(next, "8 \x03\xE8");
 }
+// A peer that has said all may end its half while it takes the answers.
+TEST(ws_session, hears_all_that_came_before_its_peers_end) {
+    constexpr std::size_t size = 20'000'000;
+    ending end;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        s.on_message([](session& from, message m) {
+            from.send(std::string(size, 'x') + std::string(m.data));
+        });
+        end.note(s);
+    });
+    served s(std::move(r));
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "a") + frame(opcode::text, "b") + frame(opcode::text, "c") +
+           frame(opcode::close, "\x0F\xA1over"));
+    p.finish_sending();
+    std::this_thread::sleep_for(50ms);  // until the socket is full
+    for (const std::string last : {"a", "b", "c"}) {
+        const std::string answer = p.next();
+        ASSERT_EQ(answer.size(), size + 3);
+        EXPECT_EQ(answer.substr(size + 2), last);
+    }
+    EXPECT_EQ(p.next(), "8 \x0F\xA1over");
+    EXPECT_EQ(p.rest(), "");
+    EXPECT_EQ(end.get(), "4001 over");
+}
 // A ping would wait behind all that is on its way.
 TEST(ws_session, does_not_take_one_that_still_reads_for_a_silent_one) {
     ending end;
