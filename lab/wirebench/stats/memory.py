@@ -20,6 +20,7 @@ from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import BlockMedian, CellAnalysis, ConnectionMemory, MemoryTable
 
 NEEDS_RUNGS = "needs two rungs"
+NEEDS_LIKE_RUNGS = "needs two rungs on which it has as many processes"
 
 
 def memory_tables(
@@ -28,7 +29,8 @@ def memory_tables(
     """One table for each set of closed-loop cells that differ only in their connections and
     times, in the order of the plan. A set of one cell has a table too, which says that it needs
     another. A server of more processes has more that it allocates once, so the number of processes
-    tells sets apart.
+    tells sets apart, and of an entry that needs more of them than the others
+    (``PlannedCell.more_processes``) the rungs are those on which it has as many.
     """
     ladders: dict[tuple[str, int, Cell], dict[int, CellData]] = {}
     for data in cells:
@@ -98,17 +100,29 @@ def _any_has(rungs: Mapping[int, CellData], metric: str) -> bool:
 def _memory_of(
     rungs: Mapping[int, CellData], name: str, *, own: str, kernel: str, settings: Settings
 ) -> ConnectionMemory:
-    found = slope_of(_by_block(rungs, name, own), settings=settings)
+    alike = _alike(rungs, name)
+    found = slope_of(_by_block(alike, name, own), settings=settings)
     reason = None
-    if found is None and max(rungs) < settings.rung_factor * min(rungs):
-        reason = NEEDS_RUNGS
+    if found is None and max(alike) < settings.rung_factor * min(alike):
+        reason = NEEDS_RUNGS if len(alike) == len(rungs) else NEEDS_LIKE_RUNGS
     elif found is None:
         reason = "no block has its memory at two rungs"
     return ConnectionMemory(
         own=found,
-        kernel=slope_of(_by_block(rungs, name, kernel), settings=settings),
+        kernel=slope_of(_by_block(alike, name, kernel), settings=settings),
         reason=reason,
     )
+
+
+def _alike(rungs: Mapping[int, CellData], name: str) -> Mapping[int, CellData]:
+    """The rungs on which the entry has as many processes: of several such sets the one that reaches
+    farthest, by the factor between its largest and its smallest.
+    """
+    sets: dict[int, dict[int, CellData]] = {}
+    for connections, data in rungs.items():
+        processes = data.planned.processes_of(data.contestant(name))
+        sets.setdefault(processes, {})[connections] = data
+    return max(sets.values(), key=lambda own: max(own) / min(own))
 
 
 def _by_block(rungs: Mapping[int, CellData], name: str, metric: str) -> dict[int, dict[int, float]]:
