@@ -85,11 +85,17 @@ class _Place(Protocol):
         """Whether contestants were put in order there."""
         ...
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether the memory of a connection is known there."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
     cell: Cell
     has_order: bool = False
+    has_slopes: bool = False
 
 
 P = TypeVar("P", bound=_Place)
@@ -110,7 +116,9 @@ class Places(Generic[P]):
     has as many.
     """
     rung: P | None = None
-    """Where a server's memory for each connection is known, from this and other rungs."""
+    """Where a server's memory for each connection is known, from this and other rungs: of
+    connections that are used, or of idle ones where no others show it.
+    """
     note: str = ""
     """What they differ by from what was asked for."""
 
@@ -145,8 +153,8 @@ def places_of(question: Question, wanted: Collection[P]) -> Places[P]:
         saturated=min(saturated, key=_order_of_saturated, default=None),
         pinned=min(pinned, key=lambda one: _order_of_pinned(one, least), default=None),
         rung=min(
-            (one for one in saturated if one.cell.kind == "closed"),
-            key=_order_of_saturated,
+            (one for one in enough if one.cell.kind in ("closed", "idle")),
+            key=_order_of_rungs,
             default=None,
         ),
     )
@@ -159,6 +167,10 @@ def places_of(question: Question, wanted: Collection[P]) -> Places[P]:
 def _order_of_saturated(one: _Place) -> tuple[bool, int, bool, str]:
     connections = most_connections(one.cell.load)
     return not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+
+
+def _order_of_rungs(one: _Place) -> tuple[bool, bool, tuple[bool, int, bool, str]]:
+    return not one.has_slopes, one.cell.kind != "closed", _order_of_saturated(one)
 
 
 def _order_of_pinned(one: _Place, least: int) -> tuple[int, bool, float, int, str]:

@@ -6,13 +6,19 @@ once: code, heap, and what the first requests touch. A slope over rungs leaves t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.loads import ClosedLoad, IdleLoad, on_all_cores, over_tls
+from wirebench.catalog.loads import (
+    ClosedLoad,
+    IdleLoad,
+    most_connections,
+    on_all_cores,
+    over_tls,
+)
 from wirebench.catalog.studies import Cell
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import block_median
@@ -34,15 +40,36 @@ def memory_tables(
     """
     ladders: dict[tuple[str, int, Cell], dict[int, CellData]] = {}
     for data in cells:
-        cell = data.planned.cell
-        if isinstance(cell.load, ClosedLoad | IdleLoad):
-            load = replace(cell.load, connections=0, window_ns=0)
-            if isinstance(load, ClosedLoad):
-                load = replace(load, warmup_ns=0)
-            same = replace(cell, id="", title="", load=load)
+        load, same = data.planned.cell.load, _but_for_connections(data.planned.cell)
+        if isinstance(load, ClosedLoad | IdleLoad) and same is not None:
             rungs = ladders.setdefault((data.study, data.planned.processes, same), {})
-            rungs[cell.load.connections] = data
+            rungs[load.connections] = data
     return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())
+
+
+def rungs_of(cell: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The cells that give a slope with this one, itself among them; none where they are too close
+    together. How many processes a server is there depends on the host.
+    """
+    same = _but_for_connections(cell)
+    if same is None:
+        return ()
+    found = tuple(one for one in cells if _but_for_connections(one) == same)
+    sizes = [most_connections(one.load) for one in found]
+    return found if sizes and max(sizes) >= DEFAULT.rung_factor * min(sizes) else ()
+
+
+def _but_for_connections(cell: Cell) -> Cell | None:
+    """What the rungs of a slope have in common; None for a load whose connections are no rungs."""
+    match cell.load:
+        case ClosedLoad() as load:
+            return replace(
+                cell, id="", title="", load=replace(load, connections=0, warmup_ns=0, window_ns=0)
+            )
+        case IdleLoad() as load:
+            return replace(cell, id="", title="", load=replace(load, connections=0, window_ns=0))
+        case _:
+            return None
 
 
 def with_memory(
