@@ -70,7 +70,7 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
     assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
         "ws.broadcast on 10001 connections": "unknown",
         "p99 <= 1000 s": "unknown",
-        "CPU per request <= 1.00 s": "unknown",
+        "CPU per message <= 1.00 s": "unknown",
     }
 
 

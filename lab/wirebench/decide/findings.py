@@ -11,6 +11,7 @@ from wirebench.catalog.loads import (
     RampLoad,
     most_connections,
 )
+from wirebench.catalog.model import unit_of
 from wirebench.catalog.studies import Cell, Study
 from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.decide.known import Known, Measured, has_slope
@@ -219,7 +220,7 @@ def _held_against(
     name: str,
 ) -> Finding:
     more = metric == METRICS["throughput"]
-    unit = place.analysis.unit if place is not None else "request"
+    unit = unit_of(question.serves) if question.serves is not None else "request"
     words = f"{title(metric, unit)} {'>=' if more else '<='} {figure(metric, limit)}"
     if place is not None and metric == METRICS["memory"]:
         place = place.newest_of(name, knows=has_slope)
