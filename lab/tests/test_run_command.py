@@ -55,6 +55,10 @@ def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
     run = project.only_run()
     before = (run / "trials.jsonl").read_bytes()
     (run / "report.html").unlink()
+    code, output = project.run("run", "--resume", "latest", "--dry-run")
+    assert code == 0, output
+    assert "is complete" in output
+    assert not (run / "report.html").exists(), "nothing is written"
     code, output = project.run("run", "--resume", "latest")
     assert code == 0, output
     assert "is complete" in output
