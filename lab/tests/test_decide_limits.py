@@ -113,6 +113,18 @@ def test_idle_connections_show_memory_where_no_others_do(tmp_path: Path) -> None
     assert " in websocket echo-100, run " in decision.ordered_by
 
 
+def test_long_messages_answer_where_no_others_do(tmp_path: Path) -> None:
+    world = World(studies=("websocket",), preset="sizes", samples=60)
+    write_run(tmp_path, world)
+    question = Question(serves="ws.echo", connections=50, throughput_per_s=1)
+    assert " in websocket echo-100-size-" in answer(tmp_path, question).ordered_by
+    few = replace(world, preset="peers", blocks=2, started_unix_ns=world.started_unix_ns - 10**12)
+    write_run(tmp_path, few)
+    decision = answer(tmp_path, question)
+    found = {one.limit: one.where for one in of(decision.shortlist, "node/ws").findings}
+    assert found["messages/s >= 1"].startswith("websocket echo-100, run ")
+
+
 def test_a_newer_run_of_one_rung_does_not_take_the_memory_away(tmp_path: Path) -> None:
     old = write_run(tmp_path, WORLD)
     new = write_run(

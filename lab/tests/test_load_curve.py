@@ -12,9 +12,11 @@ import pytest
 
 from synthetic_run import make_plan, write_run
 from synthetic_trials import make_trials
-from synthetic_world import World
+from synthetic_world import World, studies
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
+from wirebench.report.curves import ladder_curves
 from wirebench.report.loads import cost_tables, load_tables
 from wirebench.report.matrix import comparable
 from wirebench.report.model import PageView
@@ -205,6 +207,36 @@ def test_cells_on_all_cores_share_no_table_with_those_on_one() -> None:
     assert not any("c50" in group and "all-c50" in group for group in groups)
     titles = [table.title for table in cost_tables(cells)]
     assert titles == ["Cost at a pinned rate (rate-10000) beside saturated throughput (c50)"]
+
+
+def test_longer_messages_are_no_rung_and_no_saturated_throughput_of_short_ones() -> None:
+    """They have as many connections: a curve over those would be a line upwards."""
+    presets = studies()["websocket"].presets
+    known = {cell.id: cell for name in ("hour", "sizes") for cell in presets[name].cells}
+    sizes = ["echo-100-size-16", "echo-100-size-65536"]
+    ids = ("echo-100", "echo-rate-10000", *sizes, "echo-1000")
+    chosen = {"websocket": tuple(known[name] for name in ids)}
+    world = World(studies=("websocket",), blocks=1, samples=50, cells=chosen)
+    plan = make_plan(world)
+    analysis = analyse(make_trials(world, plan), plan)
+    cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    rate, time = ladder_curves(cells)
+    assert (rate.title, time.title) == ("messages/s", "99th percentile")
+    assert {row["x"] for row in rate.rows} == {100, 1000}
+    places = [(row["entry"], row["x"]) for row in rate.rows]
+    assert len(places) == len(set(places)), "one figure at each rung"
+    titles = [table.title for table in cost_tables(cells)]
+    assert titles == [
+        "Cost at a pinned rate (echo-rate-10000) beside saturated throughput (echo-100)"
+    ]
+    load = known[sizes[1]].load
+    assert isinstance(load, ClosedLoad)
+    wider = replace(known[sizes[1]], load=replace(load, connections=1000))
+    with_it = [*cells, (analysis.cells[-1], wider)]
+    assert [one.title for one in ladder_curves(with_it)][2:] == [
+        "messages/s, 65,536 bytes each",
+        "99th percentile, 65,536 bytes each",
+    ]
 
 
 def test_closed_loops_say_that_their_times_are_the_loads(view: PageView) -> None:

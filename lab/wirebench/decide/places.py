@@ -10,6 +10,7 @@ from wirebench.catalog.loads import (
     HOST,
     ClientLoad,
     ClientPolicy,
+    ClosedLoad,
     OpenLoad,
     link_of,
     most_connections,
@@ -163,13 +164,18 @@ def places_of(question: Question, wanted: Collection[P]) -> Places[P]:
 # Of cells that answer alike, one that puts nobody in order (its run had too few blocks, say) comes
 # last.
 
-
-def _order_of_saturated(one: _Place) -> tuple[bool, int, bool, str]:
-    connections = most_connections(one.cell.load)
-    return not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+_Order = tuple[bool, bool, int, bool, str]
 
 
-def _order_of_rungs(one: _Place) -> tuple[bool, bool, tuple[bool, int, bool, str]]:
+def _order_of_saturated(one: _Place) -> _Order:
+    """Messages of a size of their own, which may be long, answer where no others do."""
+    load = one.cell.load
+    sized = isinstance(load, ClosedLoad) and load.payload_bytes is not None
+    connections = most_connections(load)
+    return sized, not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+
+
+def _order_of_rungs(one: _Place) -> tuple[bool, bool, _Order]:
     return not one.has_slopes, one.cell.kind != "closed", _order_of_saturated(one)
 
 

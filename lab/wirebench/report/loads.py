@@ -155,6 +155,7 @@ def _same_but_loop(one: Cell, other: Cell) -> bool:
     return (
         isinstance(one.load, OpenLoad)
         and isinstance(other.load, ClosedLoad)
+        and other.load.payload_bytes is None
         and one.workload == other.workload
         and over_tls(one.load) == over_tls(other.load)
         and (one.load.connections, one.load.in_flight, one.load.cores)

@@ -40,7 +40,7 @@ def memory_tables(
     """
     ladders: dict[tuple[str, int, Cell], dict[int, CellData]] = {}
     for data in cells:
-        load, same = data.planned.cell.load, _but_for_connections(data.planned.cell)
+        load, same = data.planned.cell.load, but_for_connections(data.planned.cell)
         if isinstance(load, ClosedLoad | IdleLoad) and same is not None:
             rungs = ladders.setdefault((data.study, data.planned.processes, same), {})
             rungs[load.connections] = data
@@ -51,16 +51,18 @@ def rungs_of(cell: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
     """The cells that give a slope with this one, itself among them; none where they are too close
     together. How many processes a server is there depends on the host.
     """
-    same = _but_for_connections(cell)
+    same = but_for_connections(cell)
     if same is None:
         return ()
-    found = tuple(one for one in cells if _but_for_connections(one) == same)
+    found = tuple(one for one in cells if but_for_connections(one) == same)
     sizes = [most_connections(one.load) for one in found]
     return found if sizes and max(sizes) >= DEFAULT.rung_factor * min(sizes) else ()
 
 
-def _but_for_connections(cell: Cell) -> Cell | None:
-    """What the rungs of a slope have in common; None for a load whose connections are no rungs."""
+def but_for_connections(cell: Cell) -> Cell | None:
+    """What cells have in common that differ in their connections and times alone, the rungs of a
+    ladder; None for a load whose connections are no rungs.
+    """
     match cell.load:
         case ClosedLoad() as load:
             return replace(
