@@ -209,6 +209,18 @@ def test_cells_on_all_cores_share_no_table_with_those_on_one() -> None:
     assert titles == ["Cost at a pinned rate (rate-10000) beside saturated throughput (c50)"]
 
 
+def test_a_curve_goes_up_the_rungs_in_whatever_order_they_were_measured() -> None:
+    """Names stand where lines end, which is the last row of each."""
+    known = {cell.id: cell for cell in studies()["concurrency"].preset("evening").cells}
+    rungs = tuple(known[name] for name in ("c50", "c10000", "c2000"))
+    world = World(studies=("concurrency",), blocks=1, samples=50, cells={"concurrency": rungs})
+    plan = make_plan(world)
+    analysis = analyse(make_trials(world, plan), plan)
+    for curve in ladder_curves(list(zip(analysis.cells, rungs, strict=True))):
+        steps = [row["x"] for row in curve.rows if row["entry"] == "rust/axum"]
+        assert steps == [50, 2000, 10_000]
+
+
 def test_longer_messages_are_no_rung_and_no_saturated_throughput_of_short_ones() -> None:
     """They have as many connections: a curve over those would be a line upwards."""
     presets = studies()["websocket"].presets

@@ -50,7 +50,7 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
         one
         for same, rungs in ladders.items()
         if same is not None and len(rungs) > 1
-        for one in _ladder(rungs, _kind(same.load))
+        for one in _ladder(sorted(rungs, key=lambda rung: rung[1]), _kind(same.load))
     ]
 
 
@@ -64,6 +64,7 @@ def _kind(load: Load) -> str:
 
 
 def _ladder(rungs: Sequence[tuple[CellAnalysis, int]], kind: str) -> list[Curve]:
+    """``rungs``: the fewest connections first, though a preset may have another order."""
     curves = []
     figures: tuple[tuple[str, str, CurveKind], ...] = (
         ("throughput_per_s", title("throughput_per_s", rungs[0][0].unit), "rate"),
