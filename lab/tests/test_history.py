@@ -505,6 +505,16 @@ def test_the_command_lists_and_shows(
     assert "<svg" in page_file.read_text()
 
 
+def test_the_folder_may_be_named_before_what_is_to_be_shown(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["history", "--results", str(results), "show", "throughput_per_s"]) == EXIT_OK
+    assert "node/http: " in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    command = ["history", "--results", str(tmp_path / "empty"), "show", "p99_ns"]
+    assert run_app([*command, "--results", str(results)]) == EXIT_OK, "the last one counts"
+
+
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
