@@ -28,6 +28,7 @@ from wirebench.report.provenance import command_again
 from wirebench.report.rows import version_note
 from wirebench.report.sentences import Sentence, cell_sentence
 from wirebench.report.view import page_view
+from wirebench.stats.standings import standing_of
 from wirebench.stats.types import EntryAnalysis
 from wirebench.store.records import Selection, VerifyRecord
 from wirebench.store.rundir import TRIALS_FILE, read_run
@@ -293,6 +294,29 @@ def test_who_beats_some_is_not_called_best_beside_one_that_is_alike(tmp_path: Pa
     said = sentence((first, second, last), second={first.entry})
     assert said.text.startswith(f"{first.entry} is best of 3 by ")
     assert said.tone == "decided"
+
+
+def test_who_was_measured_and_has_no_rank_is_named_with_the_reason(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, replace(WORLD, studies=("roundtrip",), samples=5)))
+    cell = analyse_run(stored).cells[0]
+    slow = "could not keep up: answered 900/s of 1,000/s"
+    reasons = {"go/net-http": slow, "node/http": slow, "cpp/libcurl": "never steady: it changed"}
+    nobody = tuple(
+        replace(
+            one,
+            standing=standing_of(None, one.standing.ratio, one.standing.verdict),
+            unranked=reasons.get(one.entry, "the floor"),
+        )
+        for one in cell.entries
+        if one.entry in reasons or one.is_floor
+    )
+    said = cell_sentence(replace(cell, entries=nobody), again="wirebench run")
+    assert said.tone == "nothing"
+    for name, reason in reasons.items():
+        assert re.search(rf"{name}[^;]*: {re.escape(reason)}", said.text), said.text
+    floor = tuple(one for one in nobody if one.is_floor)
+    alone = cell_sentence(replace(cell, entries=floor), again="wirebench run")
+    assert alone.text == "No contestant but the floor was measured."
 
 
 def test_undecided_says_what_would_decide(tmp_path: Path) -> None:

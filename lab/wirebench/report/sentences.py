@@ -84,7 +84,14 @@ def _nothing(cell: CellAnalysis) -> str:
             f" {count_of(cell.blocks, 'block')};"
             f" {void} were void. {care}"
         )
-    return "No contestant but the floor was measured."
+    reasons: dict[str, list[str]] = {}
+    for entry in cell.entries:
+        if entry.summary.trials and not entry.is_floor and entry.twin_of is None:
+            reasons.setdefault(entry.unranked or "", []).append(entry.entry)
+    if not reasons:
+        return "No contestant but the floor was measured."
+    why = [f"{names(entries)}: {reason}" for reason, entries in reasons.items()]
+    return f"Nobody has a rank. {'; '.join(why)}."
 
 
 def _lead(
