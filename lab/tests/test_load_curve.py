@@ -137,6 +137,17 @@ def test_goodput_behind_a_busy_generator_is_a_bound(
     assert ", ≥ " not in at_120
 
 
+def test_times_behind_a_busy_generator_are_upper_bounds() -> None:
+    calm = limited(set())
+    assert calm.knee is not None
+    at_knee = f"load-{calm.knee.point.share * 100:.0f}"
+    assert at_knee != "load-90"
+    for busy, expected in (("", ("", "")), ("load-90", ("", "≤ ")), (at_knee, ("≤ ", ""))):
+        table = next(load_tables({"c50": [limited({busy})]}))
+        told = dict(zip(table.columns, table.rows[0][1:], strict=True))
+        assert (sign(told["p99 at the knee"]), sign(told["p99 at 90%"])) == expected
+
+
 def limited(busy_in: set[str]) -> LoadCurve:
     """The curve of go/net-http where the generator was the limit in these cells alone."""
     plan, measured = planned_and_measured()
