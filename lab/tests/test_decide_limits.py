@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from datetime import date
@@ -17,7 +18,7 @@ from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.model import Disabled, Workload
 from wirebench.decide.judge import decide
 from wirebench.decide.places import looked_up
-from wirebench.decide.question import Finding, Question
+from wirebench.decide.question import Decision, Finding, Question
 from wirebench.footprint.model import Spoken
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
@@ -69,7 +70,7 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
     assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
         "ws.broadcast on 10001 connections": "unknown",
         "p99 <= 1000 s": "unknown",
-        "CPU per request <= 1.00 s": "unknown",
+        "CPU per message <= 1.00 s": "unknown",
     }
 
 
@@ -77,12 +78,89 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
 def test_no_command_is_given_for_memory_that_no_cell_shows(
     tmp_path: Path, serves: Workload
 ) -> None:
-    """Only closed cells are rungs: a ramp, a broadcast or producers have no slope."""
+    """Only closed and idle cells are rungs: a ramp, a broadcast or producers have no slope."""
     decision = answer(tmp_path, Question(serves=serves, memory_bytes=10_240, by="memory"))
     reasons = {one.limit: one for one in decision.unknown[0].findings}
     memory = reasons["memory per connection <= 10.0 KiB"]
     assert (memory.text, memory.command) == ("not measured; no study has a cell for it", None)
     assert reasons[serves].command is not None
+
+
+def memory_of(decision: Decision, contestant: str) -> Finding:
+    everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
+    (found,) = (one for one in everybody if one.contestant == contestant)
+    return next(one for one in found.findings if one.limit.startswith("memory per connection"))
+
+
+def test_idle_connections_show_memory_where_no_others_do(tmp_path: Path) -> None:
+    write_run(tmp_path, World(studies=("websocket",), preset="storms", samples=60))
+    question = Question(serves="ws.echo", memory_bytes=2**30, by="memory")
+    decision = answer(tmp_path, question)
+    idle = memory_of(decision, "node/ws")
+    assert idle.state == "holds"
+    assert idle.text.endswith(" KiB")
+    assert idle.where.startswith("websocket, over its rungs of idle connections, run ")
+    assert " in websocket idle-1000, run " in decision.ordered_by
+    (used,) = {
+        one.command for one in decision.unknown[0].findings if one.limit.startswith("ws.echo")
+    }
+    assert used == "wirebench run websocket --preset hour --only {}", "idle ones are not answered"
+
+    later = World(studies=("websocket",), preset="peers", samples=60)
+    write_run(tmp_path, replace(later, started_unix_ns=later.started_unix_ns + 10**12))
+    decision = answer(tmp_path, question)
+    assert memory_of(decision, "node/ws").where.startswith("websocket, over its rungs, run ")
+    assert " in websocket echo-100, run " in decision.ordered_by
+
+
+def test_long_messages_answer_where_no_others_do(tmp_path: Path) -> None:
+    world = World(studies=("websocket",), preset="sizes", samples=60)
+    write_run(tmp_path, world)
+    question = Question(serves="ws.echo", connections=50, throughput_per_s=1)
+    assert " in websocket echo-100-size-" in answer(tmp_path, question).ordered_by
+    few = replace(world, preset="peers", blocks=2, started_unix_ns=world.started_unix_ns - 10**12)
+    write_run(tmp_path, few)
+    decision = answer(tmp_path, question)
+    found = {one.limit: one.where for one in of(decision.shortlist, "node/ws").findings}
+    assert found["messages/s >= 1"].startswith("websocket echo-100, run ")
+
+
+def test_a_newer_run_of_one_rung_does_not_take_the_memory_away(tmp_path: Path) -> None:
+    old = write_run(tmp_path, WORLD)
+    new = write_run(
+        tmp_path, replace(WORLD, started_unix_ns=WORLD.started_unix_ns + 10**12, seed=8)
+    )
+    plan = json.loads((new / PLAN_FILE).read_text())
+    plan["cells"] = [cell for cell in plan["cells"] if cell["cell"]["id"] == "c50"]
+    (new / PLAN_FILE).write_text(json.dumps(plan))
+    question = replace(HTTP, memory_bytes=2**30, throughput_per_s=1, by="memory")
+    decision = answer(tmp_path, question)
+    found = of(decision.shortlist, "rust/axum")
+    where = {one.limit.split(" ")[0]: one.where for one in found.findings}
+    assert where["memory"].endswith(old.name)
+    assert where["requests/s"].endswith(new.name), "the newest that has it"
+    assert found.rank is not None
+    assert decision.ordered_by.endswith(old.name)
+
+
+@pytest.mark.parametrize(
+    ("question", "command"),
+    [
+        (HTTP, "run concurrency --preset hour"),
+        (replace(HTTP, tls=True), "run concurrency --preset evening"),
+        (
+            Question(serves="ws.echo", connections=10_001),
+            "run websocket --preset full --cells idle-1000,idle-10000,idle-100000",
+        ),
+    ],
+)
+def test_the_command_for_memory_has_two_rungs(
+    tmp_path: Path, question: Question, command: str
+) -> None:
+    """The preset ``hour`` has one rung over TLS, which gives no slope."""
+    decision = answer(tmp_path, replace(question, memory_bytes=10_240))
+    found = {memory_of(decision, one.contestant).command for one in decision.unknown}
+    assert found == {f"wirebench {command} --only {{}}"}
 
 
 def test_over_tls_plain_cells_answer_where_no_cell_has_tls(tmp_path: Path) -> None:

@@ -344,6 +344,29 @@ def test_errors_are_counted_by_side() -> None:
     assert document(duel)["errors"] == {"A": 0, "B": 2_400}
 
 
+def test_void_trials_are_told_with_the_reason_of_each() -> None:
+    """At a rate most are of a load that was not put on; their figures contradict nothing."""
+    cell = cell_of(load=replace(LOAD, rate_per_s=1000.0))
+    late = "the rate was missed: 980/s of 1,000/s"
+    marks: dict[int, dict[str, object]] = {
+        1: {"void": late},
+        2: {"void": late},
+        3: {"little_ratio": 0.5},
+    }
+    given = [
+        replace(one, validity={**one.validity, **marks.get(one.block, {})})
+        if one.entry == "B"
+        else one
+        for one in trials_of(cell, 8, factor=1, noise=0.01, seed=1)
+    ]
+    duel = replace(duelled(judged(cell, given, level=0.05, band=0.01)), kind="open")
+    text = markdown(duel)
+    assert "2 trials of B are void: not the load asked for (the rate was missed)." in text
+    assert "1 trial of B is void: its figures contradict Little's law." in text
+    assert document(duel)["void"]["B"] == 3
+    assert document(duel)["void"]["A"] == 0
+
+
 def test_what_users_wrote_stays_text_in_pages_and_tables() -> None:
     hostile = "<script>alert(1)</script> | `x`"
     sides = sides_of([hostile, "./b"], folders=[Path("/")])

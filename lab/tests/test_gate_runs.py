@@ -92,6 +92,31 @@ def test_cells_that_only_the_baseline_has_are_named(
     assert "only the baseline" not in capsys.readouterr().out
 
 
+def test_a_gate_does_not_hold_for_what_it_was_asked_to_judge_and_cannot(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """That the others hold says nothing of a name with a slip, nor of what one run lacks."""
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    plan = json.loads((head / PLAN_FILE).read_text())
+    plan["cells"] = [cell for cell in plan["cells"] if cell["cell"]["id"] == "c50"]
+    for cell in plan["cells"]:
+        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != "rust/hyper"]
+    (head / PLAN_FILE).write_text(json.dumps(plan))
+    words = ["gate", "--baseline", str(base), str(head), "-t", str(limits)]
+    words += ["--contestant", "go/net-http", "--cell", "c50"]
+    assert run_app(words) == 0
+    capsys.readouterr()
+    for more, says in (
+        (("--contestant", "rust/hyper"), "rust/hyper: not judged, since only the baseline has it"),
+        (("--contestant", "rust/hypre"), "rust/hypre: not judged, since neither run has it"),
+        (("--contestant", "cpp/floor"), "cpp/floor: not judged, since it is the floor"),
+        (("--cell", "c1000"), "--cell c1000: not judged, since only the baseline has it"),
+        (("--cell", "c10OO"), "--cell c10OO: not judged, since neither run has it"),
+    ):
+        assert run_app([*words, *more]) == 3, more
+        assert says in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_threshold_that_never_holds_is_said_when_it_is_read(
     tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -24,6 +24,7 @@ from wirebench.history import index as index_module
 from wirebench.history.changes import LEAST_RUNS, changes_of
 from wirebench.history.index import INDEX_FILE, Figure, Index, Point, Series
 from wirebench.history.text import heading, lines, page
+from wirebench.serve.under_way import UnderWay
 from wirebench.store.rundir import HOST_FILE, PLAN_FILE, RUN_FILE, TRIALS_FILE, StoredRun
 
 WORLD = World(studies=("concurrency",), samples=60)
@@ -42,6 +43,7 @@ def series_of(
         contestant="cpp/wire",
         preset="quick",
         metric="throughput_per_s",
+        unit="request",
         points=tuple(
             Point(
                 run=f"run-{number}",
@@ -315,6 +317,20 @@ def test_each_preset_has_series_of_its_own(results: Path) -> None:
     assert "preset hour" in heading(found[0])
 
 
+def test_what_is_counted_has_its_name(tmp_path: Path) -> None:
+    run = write_run(tmp_path, World(studies=("websocket",), samples=5))
+    with Index(tmp_path) as index:
+        host = index.runs()[0].host_id
+        (found,) = index.series(
+            "throughput_per_s", host_id=host, cell="burst-small", contestant="node/ws"
+        )
+    assert heading(found).startswith("node/ws: messages/s in websocket burst-small")
+    assert "messages/s in websocket" in page([found])
+    followed = UnderWay(run)
+    followed.refresh()
+    assert {one.unit for one in followed.cells()} == {"message"}
+
+
 def test_a_cell_beside_other_programs_is_marked(results: Path) -> None:
     (run,) = (path for path in results.iterdir() if path.is_dir())
     records = [json.loads(line) for line in (run / TRIALS_FILE).read_text().splitlines()]
@@ -487,6 +503,16 @@ def test_the_command_lists_and_shows(
     assert "node/http: " in said
     assert "●" in said
     assert "<svg" in page_file.read_text()
+
+
+def test_the_folder_may_be_named_before_what_is_to_be_shown(
+    results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["history", "--results", str(results), "show", "throughput_per_s"]) == EXIT_OK
+    assert "node/http: " in capsys.readouterr().out
+    (tmp_path / "empty").mkdir()
+    command = ["history", "--results", str(tmp_path / "empty"), "show", "p99_ns"]
+    assert run_app([*command, "--results", str(results)]) == EXIT_OK, "the last one counts"
 
 
 @pytest.mark.parametrize(

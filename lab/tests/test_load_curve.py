@@ -12,9 +12,11 @@ import pytest
 
 from synthetic_run import make_plan, write_run
 from synthetic_trials import make_trials
-from synthetic_world import World
+from synthetic_world import World, studies
+from wirebench.catalog.loads import ClosedLoad
 from wirebench.plan.model import Plan
 from wirebench.report import analyse_run
+from wirebench.report.curves import ladder_curves
 from wirebench.report.loads import cost_tables, load_tables
 from wirebench.report.matrix import comparable
 from wirebench.report.model import PageView
@@ -135,6 +137,17 @@ def test_goodput_behind_a_busy_generator_is_a_bound(
     assert ", ≥ " not in at_120
 
 
+def test_times_behind_a_busy_generator_are_upper_bounds() -> None:
+    calm = limited(set())
+    assert calm.knee is not None
+    at_knee = f"load-{calm.knee.point.share * 100:.0f}"
+    assert at_knee != "load-90"
+    for busy, expected in (("", ("", "")), ("load-90", ("", "≤ ")), (at_knee, ("≤ ", ""))):
+        table = next(load_tables({"c50": [limited({busy})]}))
+        told = dict(zip(table.columns, table.rows[0][1:], strict=True))
+        assert (sign(told["p99 at the knee"]), sign(told["p99 at 90%"])) == expected
+
+
 def limited(busy_in: set[str]) -> LoadCurve:
     """The curve of go/net-http where the generator was the limit in these cells alone."""
     plan, measured = planned_and_measured()
@@ -205,6 +218,48 @@ def test_cells_on_all_cores_share_no_table_with_those_on_one() -> None:
     assert not any("c50" in group and "all-c50" in group for group in groups)
     titles = [table.title for table in cost_tables(cells)]
     assert titles == ["Cost at a pinned rate (rate-10000) beside saturated throughput (c50)"]
+
+
+def test_a_curve_goes_up_the_rungs_in_whatever_order_they_were_measured() -> None:
+    """Names stand where lines end, which is the last row of each."""
+    known = {cell.id: cell for cell in studies()["concurrency"].preset("evening").cells}
+    rungs = tuple(known[name] for name in ("c50", "c10000", "c2000"))
+    world = World(studies=("concurrency",), blocks=1, samples=50, cells={"concurrency": rungs})
+    plan = make_plan(world)
+    analysis = analyse(make_trials(world, plan), plan)
+    for curve in ladder_curves(list(zip(analysis.cells, rungs, strict=True))):
+        steps = [row["x"] for row in curve.rows if row["entry"] == "rust/axum"]
+        assert steps == [50, 2000, 10_000]
+
+
+def test_longer_messages_are_no_rung_and_no_saturated_throughput_of_short_ones() -> None:
+    """They have as many connections: a curve over those would be a line upwards."""
+    presets = studies()["websocket"].presets
+    known = {cell.id: cell for name in ("hour", "sizes") for cell in presets[name].cells}
+    sizes = ["echo-100-size-16", "echo-100-size-65536"]
+    ids = ("echo-100", "echo-rate-10000", *sizes, "echo-1000")
+    chosen = {"websocket": tuple(known[name] for name in ids)}
+    world = World(studies=("websocket",), blocks=1, samples=50, cells=chosen)
+    plan = make_plan(world)
+    analysis = analyse(make_trials(world, plan), plan)
+    cells = list(zip(analysis.cells, [planned.cell for planned in plan.cells], strict=True))
+    rate, time = ladder_curves(cells)
+    assert (rate.title, time.title) == ("messages/s", "99th percentile")
+    assert {row["x"] for row in rate.rows} == {100, 1000}
+    places = [(row["entry"], row["x"]) for row in rate.rows]
+    assert len(places) == len(set(places)), "one figure at each rung"
+    titles = [table.title for table in cost_tables(cells)]
+    assert titles == [
+        "Cost at a pinned rate (echo-rate-10000) beside saturated throughput (echo-100)"
+    ]
+    load = known[sizes[1]].load
+    assert isinstance(load, ClosedLoad)
+    wider = replace(known[sizes[1]], load=replace(load, connections=1000))
+    with_it = [*cells, (analysis.cells[-1], wider)]
+    assert [one.title for one in ladder_curves(with_it)][2:] == [
+        "messages/s, 65,536 bytes each",
+        "99th percentile, 65,536 bytes each",
+    ]
 
 
 def test_closed_loops_say_that_their_times_are_the_loads(view: PageView) -> None:

@@ -17,17 +17,20 @@ import pytest
 from synthetic_footprint import footprint
 from synthetic_run import write_run
 from synthetic_world import HOSTILE, World
+from wirebench.catalog.selection import RampSize
 from wirebench.footprint import records
 from wirebench.report import analyse_run, export_charts, write_report
 from wirebench.report.facts import FACTS_FILE, Facts, conformance, facts_of
 from wirebench.report.figures import noun, visible
 from wirebench.report.model import FootprintField, PageView
 from wirebench.report.page import spec_of
+from wirebench.report.provenance import command_again
 from wirebench.report.rows import version_note
 from wirebench.report.sentences import Sentence, cell_sentence
 from wirebench.report.view import page_view
+from wirebench.stats.standings import standing_of
 from wirebench.stats.types import EntryAnalysis
-from wirebench.store.records import VerifyRecord
+from wirebench.store.records import Selection, VerifyRecord
 from wirebench.store.rundir import TRIALS_FILE, read_run
 
 WORLD = World(samples=500)
@@ -280,7 +283,7 @@ def test_who_beats_some_is_not_called_best_beside_one_that_is_alike(tmp_path: Pa
             last.entry: replace(last.standing, mark="worst", beaten_by=frozenset({first.entry})),
         }
         entries = tuple(replace(one, standing=places[one.entry]) for one in order)
-        return cell_sentence(replace(cell, entries=entries), preset="quick")
+        return cell_sentence(replace(cell, entries=entries), again="wirebench run")
 
     said = sentence((first, second, last))
     assert said.text.startswith(f"{first.entry} leads (")
@@ -293,6 +296,29 @@ def test_who_beats_some_is_not_called_best_beside_one_that_is_alike(tmp_path: Pa
     assert said.tone == "decided"
 
 
+def test_who_was_measured_and_has_no_rank_is_named_with_the_reason(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, replace(WORLD, studies=("roundtrip",), samples=5)))
+    cell = analyse_run(stored).cells[0]
+    slow = "could not keep up: answered 900/s of 1,000/s"
+    reasons = {"go/net-http": slow, "node/http": slow, "cpp/libcurl": "never steady: it changed"}
+    nobody = tuple(
+        replace(
+            one,
+            standing=standing_of(None, one.standing.ratio, one.standing.verdict),
+            unranked=reasons.get(one.entry, "the floor"),
+        )
+        for one in cell.entries
+        if one.entry in reasons or one.is_floor
+    )
+    said = cell_sentence(replace(cell, entries=nobody), again="wirebench run")
+    assert said.tone == "nothing"
+    for name, reason in reasons.items():
+        assert re.search(rf"{name}[^;]*: {re.escape(reason)}", said.text), said.text
+    floor = tuple(one for one in nobody if one.is_floor)
+    alone = cell_sentence(replace(cell, entries=floor), again="wirebench run")
+    assert alone.text == "No contestant but the floor was measured."
+
+
 def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
     stored = read_run(
         write_run(tmp_path, replace(WORLD, noise=0.05, studies=("roundtrip",), samples=5))
@@ -301,6 +327,49 @@ def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
     changes = [change for cell in shown.studies[0].cells for change in cell.sentence.changes]
     assert any(re.search(r"About \d+ more blocks? would settle", change) for change in changes)
     assert any("wirebench run roundtrip --preset quick --cells " in change for change in changes)
+
+
+@pytest.mark.parametrize(
+    ("command", "selection", "again"),
+    [
+        (
+            ("wirebench", "quick", "--only", "websocket"),
+            Selection(studies=("websocket",), preset="quick", only=("websocket",), seed=7),
+            "wirebench run websocket --preset quick --only websocket --cells burst",
+        ),
+        (
+            ("wirebench", "fleet", "run", "--fleet", "f.toml", "rest", "websocket"),
+            Selection(studies=("rest", "websocket"), preset="hour", repeats=1, seed=7),
+            "wirebench fleet run --fleet f.toml websocket --preset hour --cells burst",
+        ),
+        (
+            ("wirebench", "run", "rest", "websocket", "--preset", "quick"),
+            Selection(
+                studies=("rest", "websocket"),
+                preset="quick",
+                only=("cpp/wire,cpp/wire-own-records", "go/*"),
+                ramp=RampSize(rounds=10, add=20, messages=30),
+                repeats=3,
+                seed=7,
+            ),
+            "wirebench run websocket --preset quick --only cpp/wire,cpp/wire-own-records"
+            " --only 'go/*' --rounds 10 --add 20 --messages 30 --repeats 3 --cells burst",
+        ),
+        (
+            ("wirebench", "gate", "./old {port}", "./new {port}", "--seed", "7"),
+            Selection(studies=("duel",), preset="duel", seed=7),
+            "wirebench gate './old {port}' './new {port}' --seed 7",
+        ),
+    ],
+)
+def test_what_would_decide_is_what_was_measured(
+    run: Path, command: tuple[str, ...], selection: Selection, again: str
+) -> None:
+    """Not all of a preset, which may lack whom was asked for, nor a ramp that it does not have."""
+    stored = read_run(run)
+    info = replace(stored.info, command=command, selection=selection)
+    study = selection.studies[-1]
+    assert command_again(replace(stored, info=info), study, "burst") == again
 
 
 def test_a_cell_without_a_rank_says_how_many_trials_were_void(tmp_path: Path) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -57,6 +59,33 @@ def test_report_of_a_spoilt_run_says_where(
     (run / "trials.jsonl").write_text("\n".join([lines[0], "{spoilt", *lines[2:]]) + "\n")
     assert run_app(["report", str(run)]) == EXIT_USAGE
     assert "trials.jsonl: line 2: expected JSON" in capsys.readouterr().err
+
+
+def test_a_folder_that_may_only_be_read_has_its_reports_and_comparisons(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as the kept runs of a pipeline, or those of another user."""
+    world = replace(WORLD, samples=5)
+    later = replace(world, seed=8, started_unix_ns=world.started_unix_ns + 10**12)
+    runs = tmp_path / "kept"
+    first, second = (str(write_run(runs, one)) for one in (world, later))
+    page = tmp_path / "page.html"
+
+    def refuse(path: Path, _records: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr("wirebench.stats.history.append_records", refuse)
+    assert run_app(["compare", first, second]) == EXIT_OK
+    assert run_app(["history", "show", "throughput_per_s", "--results", str(runs)]) == EXIT_OK
+    assert run_app(["report", first, "--out", str(page)]) == EXIT_OK
+    assert page.exists()
+    capsys.readouterr()
+    monkeypatch.setattr(
+        "wirebench.cli.arguments.os.access", lambda path, _mode: not str(path).startswith(first)
+    )
+    assert run_app(["report", first]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert f"--out: expected a file that can be written, got {first}" in " ".join(said.split())
 
 
 def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ import pytest
 from run_project import SERVER, Project
 from wirebench.cli.execute import words_to_resume
 from wirebench.store.records import RunInfo, Selection
-from wirebench.store.rundir import RunDirectory, read_run
+from wirebench.store.rundir import RUN_FILE, TRIALS_FILE, RunDirectory, read_run
 
 pytestmark = pytest.mark.long  # each starts whole runs
 
@@ -55,12 +55,40 @@ def test_resuming_a_complete_run_only_shows_it_again(project: Project) -> None:
     run = project.only_run()
     before = (run / "trials.jsonl").read_bytes()
     (run / "report.html").unlink()
+    code, output = project.run("run", "--resume", "latest", "--dry-run")
+    assert code == 0, output
+    assert "is complete" in output
+    assert not (run / "report.html").exists(), "nothing is written"
     code, output = project.run("run", "--resume", "latest")
     assert code == 0, output
     assert "is complete" in output
     assert "python/plain" in output
     assert (run / "report.html").exists()
     assert (run / "trials.jsonl").read_bytes() == before
+
+
+def test_what_a_resumed_run_has_takes_no_time_again(project: Project) -> None:
+    words = ("run", "concurrency", "--quick", "--blocks", "6")
+    _, fresh = project.run(*words, "--dry-run")
+    project.run(*words)
+    run = project.only_run()
+    info = (run / RUN_FILE).read_text()
+    (run / RUN_FILE).write_text(info.replace('"complete"', '"interrupted"'))
+    trials = (run / TRIALS_FILE).read_text().splitlines(keepends=True)
+
+    def seconds(output: str, what: str) -> int:
+        found = re.search(rf"{what} +about (\d+) s", output)
+        assert found is not None, output
+        return int(found[1])
+
+    for kept in (len(trials), len(trials) // 2):
+        (run / TRIALS_FILE).write_text("".join(trials[:kept]))
+        code, output = project.run("run", "--resume", "latest", "--dry-run")
+        assert code == 0, output
+        assert f"{kept} trials of this run are done" in output
+        assert seconds(output, "checking") == 0
+        left = seconds(output, "measuring")
+        assert left == 0 if kept == len(trials) else 0 < left < seconds(fresh, "measuring")
 
 
 def test_a_run_elsewhere_is_completed_there(tmp_path: Path) -> None:

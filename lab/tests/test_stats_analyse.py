@@ -199,6 +199,32 @@ def test_steal_drops_the_block_for_all() -> None:
     assert {entry.summary.trials for entry in cell.entries if entry.entry != "java/broken"} == {6}
 
 
+def test_what_happens_in_a_dropped_block_is_held_against_nobody() -> None:
+    """It is run again, and nothing in it counts."""
+    world = World(studies=("rest", "websocket"), blocks=7, samples=5)
+    plan = make_plan(world)
+    stolen = [
+        replace(one, covariates={"steal_ns": one.elapsed_ns}) if one.block == 3 else one
+        for one in make_trials(world, plan)
+    ]
+    void = {"void": "the generator sent late: p99 is 2 ms", "little_ratio": 0.5}
+    left = {"starved": 3, "oldest_ns": 10**12, "silent_connections": 2}
+    worse = [
+        replace(
+            one,
+            validity={**one.validity, **void},
+            load={**(one.load or {}), "window": {"unanswered": left}},
+            warnings=("partial_errors: round 2 of 4", "slow_start: 3 s"),
+        )
+        if one.block == 3
+        else one
+        for one in stolen
+    ]
+    found = analyse(worse, plan)
+    assert {tuple(one.block for one in cell.dropped) for cell in found.cells} == {(3,)}
+    assert found.cells == analyse(stolen, plan).cells
+
+
 def test_two_blocks_give_figures_and_no_verdicts() -> None:
     world = World(blocks=2, samples=5)
     plan = make_plan(world)

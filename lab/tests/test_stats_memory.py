@@ -157,6 +157,40 @@ def test_rungs_of_servers_of_more_processes_have_a_slope_of_their_own(
     assert heading(two).endswith("1,000 and 9,000 connections, 2 processes for each server")
 
 
+def test_who_needs_more_processes_than_others_is_measured_where_it_has_as_many(
+    plan: Plan, trials: list[TrialRecord]
+) -> None:
+    """One that waits by select holds so few connections that it is several processes at 1,000."""
+    few, many = plan.cells
+    pss, name = "server_pss_bytes", "go/net-http"
+    grown = [
+        replace(one, metrics={**one.metrics, pss: 20 * HEAP + (one.metrics[pss] or 0)})
+        if (one.cell, one.contestant) == ("c1000", name)
+        else one
+        for one in trials
+    ]
+    mixed = replace(plan, cells=(few, replace(many, more_processes={name: 2})))
+    table = only_table(analyse(grown, mixed))
+    found = table.entries[name]
+    assert found.own is None, "the code of the second process is no memory of connections"
+    assert found.reason == "needs two rungs on which it has as many processes"
+    assert estimate(table, "rust/axum") == pytest.approx(4_000 * 1.22, rel=0.03)
+
+    load = many.cell.load
+    assert isinstance(load, ClosedLoad)
+    cell = replace(many.cell, id="c500", load=replace(load, connections=500))
+    between = [
+        replace(one, cell="c500", metrics={**one.metrics, pss: HEAP + 9_000.0 * 500})
+        if one.cell == "c1000"
+        else replace(one, metrics={**one.metrics, pss: HEAP + 9_000.0 * 50})
+        for one in trials
+    ]
+    wider = replace(mixed, cells=(few, replace(many, cell=cell), mixed.cells[1]))
+    table = only_table(analyse([*between, *(one for one in grown if one.cell == "c1000")], wider))
+    assert table.connections == (50, 500, 1000)
+    assert estimate(table, name) == pytest.approx(9_000), "from 50 to 500"
+
+
 def test_old_trials_and_other_loads_have_no_figure(plan: Plan, trials: list[TrialRecord]) -> None:
     old = [
         replace(one, metrics={"throughput_per_s": 1.0, "memory_per_connection_bytes": 77.0})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import signal
@@ -113,6 +114,29 @@ def stored(tmp_path: Path) -> RunDirectory:
     run = RunDirectory.create(tmp_path / "results", label="quick", now=NOW)
     run.write_info(info())
     return run
+
+
+@pytest.mark.parametrize(
+    ("method", "code", "told"),
+    [
+        ("mkdir", errno.ENOSPC, OSError),
+        ("mkdir", errno.EDQUOT, OSError),
+        ("open", errno.ENOSPC, OSError),
+        ("mkdir", errno.EROFS, StoreError),
+    ],
+)
+def test_a_full_disk_is_no_wrong_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str, code: int, told: type[Exception]
+) -> None:
+    """The exit code tells one from the other."""
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(code, os.strerror(code), str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, method, refuse)
+        with pytest.raises(told, match=os.strerror(code)):
+            RunDirectory.create(tmp_path, label="quick")
 
 
 def test_what_is_written_comes_back_typed(tmp_path: Path) -> None:

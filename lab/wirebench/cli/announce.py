@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -27,6 +28,26 @@ def too_few(blocks: int) -> str:
     return f": verdicts need {MIN_BLOCKS}" if blocks < MIN_BLOCKS else ""
 
 
+def checking_ns(scope: Scope, before: StoredRun | None) -> int:
+    """Estimated; nothing for a run that is resumed with its plan."""
+    return scope.verifying_ns if before is None or before.plan is None else 0
+
+
+def measuring_ns(scope: Scope, before: StoredRun | None) -> int:
+    """Estimated for the mandatory blocks, less the share of each cell's trials that a run which is
+    resumed has.
+    """
+    if before is None or before.plan is None:
+        return scope.measuring_ns
+    done = Counter(f"{one.study}.{one.cell}" for one in before.trials if one.block > 0)
+    trials = {one.key: one.min_blocks * len(one.entries) for one in before.plan.cells}
+    left = 0
+    for cell in scope.forecasts:
+        wanted = max(1, trials.get(cell.planned.key, 1))
+        left += cell.mandatory_ns * max(0, wanted - done[cell.planned.key]) // wanted
+    return left
+
+
 def announce(
     scope: Scope,
     path: Path,
@@ -49,10 +70,11 @@ def announce(
         out.print(
             f"  building   about {rough_duration(scope.building_ns)} ({count})", highlight=False
         )
-    out.print(f"  checking   about {rough_duration(scope.verifying_ns)}", highlight=False)
+    out.print(f"  checking   about {rough_duration(checking_ns(scope, before))}", highlight=False)
     trials = f"{entries} entries in {count_of(blocks, 'block')}, floor and twins among them"
     out.print(
-        f"  measuring  about {rough_duration(scope.measuring_ns)} ({trials})", highlight=False
+        f"  measuring  about {rough_duration(measuring_ns(scope, before))} ({trials})",
+        highlight=False,
     )
     if widths:
         widest, narrowest = max(widths.values()), min(widths.values())

@@ -143,7 +143,8 @@ class _Execution:
         before = self._stored(self.request.resume)
         if before is not None and before.info.status == "complete":
             out.print(f"{before.info.name} is complete", markup=False, highlight=False)
-            publish(before.path, out)
+            if not self.request.dry_run:
+                publish(before.path, out)
             return before.info.exit_code or 0
         if before is not None:
             self._check_study(before)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from wirebench.catalog.units import count_of
-from wirebench.cli.announce import scope_notes, untimely_lines
+from wirebench.cli.announce import checking_ns, measuring_ns, scope_notes, untimely_lines
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -63,15 +63,16 @@ def print_forecast(
     for line in untimely_lines(scope):
         say(line)
     say(f"building   about {rough_duration(scope.building_ns)}")
-    say(f"checking   about {rough_duration(scope.verifying_ns)}")
-    least, most = measuring_span(scope)
+    checking = checking_ns(scope, before)
+    say(f"checking   about {rough_duration(checking)}")
+    least, most = measuring_span(scope, before)
     span = rough_duration(least)
     if most > least:
         span += (
             f" for the mandatory blocks; what is undecided then goes on to {rough_duration(most)}"
         )
     say(f"measuring  about {span}")
-    ahead = scope.building_ns + scope.verifying_ns
+    ahead = scope.building_ns + checking
     begin = time.time() if now_unix_s is None else now_unix_s
     first, last = (clock(begin + (ahead + ns) / 1e9) for ns in (least, most))
     say(f"ends       about {first}" if first == last else f"ends       from {first} to {last}")
@@ -112,15 +113,18 @@ def blocks_of(cell: CellForecast) -> str:
     return str(least) if least == most else f"{least}-{most}"
 
 
-def measuring_span(scope: Scope) -> tuple[int, int]:
-    """The time of the mandatory blocks, and of all that the stop rule may add to them."""
-    least = scope.measuring_ns
+def measuring_span(scope: Scope, before: StoredRun | None = None) -> tuple[int, int]:
+    """The time of the mandatory blocks, and of all that the stop rule may add to them: of a run
+    that is resumed, what is left of it.
+    """
+    least = measuring_ns(scope, before)
+    spent = sum(one.elapsed_ns for one in before.trials) if before is not None else 0
     most = least + sum(
         (cell.planned.max_blocks - cell.planned.min_blocks) * cell.block_ns
         for cell in scope.forecasts
     )
     if scope.budget_ns is not None:
-        most = min(most, max(least, scope.budget_ns))
+        most = min(most, max(least, scope.budget_ns - spent))
     return least, most
 
 

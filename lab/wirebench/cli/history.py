@@ -75,6 +75,7 @@ def _row(one: RunRow) -> tuple[str, ...]:
 
 
 def show(
+    context: typer.Context,
     metric: Annotated[
         str, typer.Argument(metavar="METRIC", help="Such as throughput_per_s or p99_ns.")
     ],
@@ -103,7 +104,9 @@ def show(
     from wirebench.history.text import heading, lines, page
 
     check_output("--html", html)
-    with _index(results) as index:
+    # It may stand before ``show``, too.
+    above = context.parent.params.get("results") if context.parent is not None else None
+    with _index(results if results is not None else above) as index:
         runs = index.runs()
         check = partial(check_known, nothing=_why_no_series(runs))
         check("METRIC", metric, index.metrics())

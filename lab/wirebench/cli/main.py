@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import sys
 import traceback
 from collections.abc import Sequence
@@ -21,9 +20,7 @@ from wirebench.cli.console import (
     say_error,
 )
 from wirebench.process.interrupt import ended_by, interruptible
-
-_NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
-"""The disk is full, or this user's share of it."""
+from wirebench.store.jsonl import NO_ROOM
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -45,7 +42,7 @@ def run_app(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except Exception as error:  # the last resort: report it as our bug
-        if isinstance(error, OSError) and error.errno in _NO_ROOM:
+        if isinstance(error, OSError) and error.errno in NO_ROOM:
             where = f"{error.filename}: " if error.filename else ""
             say_error(f"{where}{error.strerror}; what was stored before is kept")
             return EXIT_UNAVAILABLE

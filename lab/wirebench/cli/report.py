@@ -59,9 +59,10 @@ def report(
     """
     from wirebench.report import export_charts, export_rounds, write_report
     from wirebench.store.jsonl import StoreError
+    from wirebench.store.rundir import REPORT_FILE
 
     path = find_run(run)
-    check_output("--out", out)
+    check_output("--out", out if out is not None else path / REPORT_FILE)
     check_folder("--charts", charts)
     check_folder("--csv", csv)
     try:

@@ -11,9 +11,10 @@ from wirebench.catalog.loads import (
     RampLoad,
     most_connections,
 )
+from wirebench.catalog.model import unit_of
 from wirebench.catalog.studies import Cell, Study
 from wirebench.catalog.units import BYTES, count_of, scaled
-from wirebench.decide.known import Known, Measured
+from wirebench.decide.known import Known, Measured, has_slope
 from wirebench.decide.places import (
     _CLIENT_METRICS,
     METRICS,
@@ -27,6 +28,7 @@ from wirebench.decide.question import Finding, Question, State
 from wirebench.decide.ranks import median_of, memory_span
 from wirebench.report.figures import figure, title
 from wirebench.stats.bottleneck import LIMITED_METRICS
+from wirebench.stats.memory import rungs_of
 from wirebench.stats.types import EntryAnalysis, MetricSummary
 
 
@@ -218,9 +220,12 @@ def _held_against(
     name: str,
 ) -> Finding:
     more = metric == METRICS["throughput"]
-    unit = place.analysis.unit if place is not None else "request"
+    unit = unit_of(question.serves) if question.serves is not None else "request"
     words = f"{title(metric, unit)} {'>=' if more else '<='} {figure(metric, limit)}"
-    place = place.newest_of(name) if place is not None else None
+    if place is not None and metric == METRICS["memory"]:
+        place = place.newest_of(name, knows=has_slope)
+    elif place is not None:
+        place = place.newest_of(name)
     entry = place.entry(name) if place is not None else None
     if place is None or entry is None:
         return _not_measured(words, question, metric, studies)
@@ -279,7 +284,8 @@ def _memory(
         )
     low, high = span
     state: State = "holds" if high <= limit else "fails" if low > limit else "borderline"
-    where = f"{place.study}, over its rungs, run {place.run}"
+    rungs = "rungs of idle connections" if place.cell.kind == "idle" else "rungs"
+    where = f"{place.study}, over its {rungs}, run {place.run}"
     text = figure(METRICS["memory"], estimate)
     text += " (its interval reaches beyond)" if state == "borderline" else ""
     return Finding(limit=words, state=state, text=text, where=where)
@@ -321,17 +327,22 @@ def _not_measured(
 
 def _command(question: Question, metric: str, studies: Collection[Study]) -> str | None:
     """What would measure it: the first preset with a cell where the metric says something, and of
-    ``full``, which takes days, that cell alone. None: no study has one.
+    ``full``, which takes days, that cell alone, or for memory its rungs. None: no study has one.
     """
     for name in _LONG_ENOUGH:
         for study in studies:
             cells = study.presets[name].cells if name in study.presets else ()
-            wanted = [Planned(cell=one) for one in cells if is_wanted(question, study.role, one)]
+            wanted = [
+                Planned(cell=one, has_slopes=bool(rungs_of(one, cells)))
+                for one in cells
+                if is_wanted(question, study.role, one)
+            ]
             places = places_of(question, wanted)
             place = places.saturated if question.calls is not None else places.of(metric)
-            if place is not None:
-                # Memory takes several rungs.
-                alone = name == "full" and metric != METRICS["memory"]
-                choice = f" --cells {place.cell.id}" if alone else ""
-                return f"wirebench run {study.name} --preset {name}{choice} --only {{}}"
+            of_memory = metric == METRICS["memory"]
+            if place is None or (of_memory and not place.has_slopes):
+                continue
+            alone = rungs_of(place.cell, cells) if of_memory else (place.cell,)
+            choice = f" --cells {','.join(one.id for one in alone)}" if name == "full" else ""
+            return f"wirebench run {study.name} --preset {name}{choice} --only {{}}"
     return None

@@ -12,7 +12,7 @@ from wirebench.decide.findings import findings_of
 from wirebench.decide.known import Known, Measured
 from wirebench.decide.places import Places, looked_up, metric_of, places_of
 from wirebench.decide.question import Candidate, Decision, Finding, Question
-from wirebench.decide.ranks import median_of, rank_of
+from wirebench.decide.ranks import median_of, ordering, rank_of
 from wirebench.report.figures import figure, figure_sign, title
 
 
@@ -30,7 +30,7 @@ def decide(
     question = looked
     metric = metric_of(question)
     place = places.of(metric)
-    order = place.ranking if place is not None else None
+    order = ordering(place, metric) if place is not None else None
     measured = [
         entry for cell in known.cells for one in cell.runs for entry in one.analysis.entries
     ]

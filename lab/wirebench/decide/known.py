@@ -39,13 +39,6 @@ class Measured:
         return (self, *self.older)
 
     @property
-    def ranking(self) -> Measured:
-        """The run that ranks most contestants, the newest of several: a run of a few does not take
-        the order of all others away.
-        """
-        return max(self.runs, key=lambda one: one.ranked)
-
-    @property
     def ranked(self) -> int:
         """How many entries this run puts in order."""
         return sum(one.unranked is None for one in self.analysis.entries)
@@ -53,7 +46,12 @@ class Measured:
     @property
     def has_order(self) -> bool:
         """Whether any of its runs does."""
-        return self.ranking.ranked > 0
+        return any(one.ranked > 0 for one in self.runs)
+
+    @property
+    def has_slopes(self) -> bool:
+        """Whether any of its runs knows the memory of a connection."""
+        return any(has_slope(entry) for one in self.runs for entry in one.analysis.entries)
 
     def entry(self, contestant: str) -> EntryAnalysis | None:
         """The contestant's own entry in this run, not its twin's."""
@@ -66,13 +64,24 @@ class Measured:
             None,
         )
 
-    def newest_of(self, contestant: str) -> Measured:
-        """The newest run that has the contestant; this one if none has."""
-        return next((one for one in self.runs if one.entry(contestant) is not None), self)
+    def newest_of(
+        self, contestant: str, *, knows: Callable[[EntryAnalysis], bool] = lambda _entry: True
+    ) -> Measured:
+        """The newest run that has the contestant, of those that know what is asked if there are
+        any; this one if none has it.
+        """
+        found = [(one, entry) for one in self.runs if (entry := one.entry(contestant)) is not None]
+        knowing = [one for one, entry in found if knows(entry)]
+        return next(iter(knowing or [one for one, _ in found]), self)
 
     @property
     def where(self) -> str:
         return f"{self.study} {self.cell.id}, run {self.run}"
+
+
+def has_slope(entry: EntryAnalysis) -> bool:
+    """Whether its memory for each connection is known, which takes several rungs of a run."""
+    return entry.memory is not None and entry.memory.own is not None
 
 
 @dataclass(frozen=True, kw_only=True)

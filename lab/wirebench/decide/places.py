@@ -10,6 +10,7 @@ from wirebench.catalog.loads import (
     HOST,
     ClientLoad,
     ClientPolicy,
+    ClosedLoad,
     OpenLoad,
     link_of,
     most_connections,
@@ -85,11 +86,17 @@ class _Place(Protocol):
         """Whether contestants were put in order there."""
         ...
 
+    @property
+    def has_slopes(self) -> bool:
+        """Whether the memory of a connection is known there."""
+        ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
     cell: Cell
     has_order: bool = False
+    has_slopes: bool = False
 
 
 P = TypeVar("P", bound=_Place)
@@ -110,7 +117,9 @@ class Places(Generic[P]):
     has as many.
     """
     rung: P | None = None
-    """Where a server's memory for each connection is known, from this and other rungs."""
+    """Where a server's memory for each connection is known, from this and other rungs: of
+    connections that are used, or of idle ones where no others show it.
+    """
     note: str = ""
     """What they differ by from what was asked for."""
 
@@ -145,8 +154,8 @@ def places_of(question: Question, wanted: Collection[P]) -> Places[P]:
         saturated=min(saturated, key=_order_of_saturated, default=None),
         pinned=min(pinned, key=lambda one: _order_of_pinned(one, least), default=None),
         rung=min(
-            (one for one in saturated if one.cell.kind == "closed"),
-            key=_order_of_saturated,
+            (one for one in enough if one.cell.kind in ("closed", "idle")),
+            key=_order_of_rungs,
             default=None,
         ),
     )
@@ -155,10 +164,19 @@ def places_of(question: Question, wanted: Collection[P]) -> Places[P]:
 # Of cells that answer alike, one that puts nobody in order (its run had too few blocks, say) comes
 # last.
 
+_Order = tuple[bool, bool, int, bool, str]
 
-def _order_of_saturated(one: _Place) -> tuple[bool, int, bool, str]:
-    connections = most_connections(one.cell.load)
-    return not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+
+def _order_of_saturated(one: _Place) -> _Order:
+    """Messages of a size of their own, which may be long, answer where no others do."""
+    load = one.cell.load
+    sized = isinstance(load, ClosedLoad) and load.payload_bytes is not None
+    connections = most_connections(load)
+    return sized, not one.has_order, connections, one.cell.kind != "closed", one.cell.id
+
+
+def _order_of_rungs(one: _Place) -> tuple[bool, bool, _Order]:
+    return not one.has_slopes, one.cell.kind != "closed", _order_of_saturated(one)
 
 
 def _order_of_pinned(one: _Place, least: int) -> tuple[int, bool, float, int, str]:

@@ -10,6 +10,20 @@ Rank = tuple[tuple[int, int] | None, tuple[str, ...]]
 """A range of ranks, and who is better beyond doubt."""
 
 
+def ordering(place: Measured, metric: str) -> Measured:
+    """The run that puts most contestants in order by the metric, the newest of several: a run of a
+    few does not take the order of all others away, nor one of a single rung that by memory.
+    """
+    return max(
+        place.runs,
+        key=lambda run: sum(
+            rank_of(run, one, metric)[0] is not None
+            for one in run.analysis.entries
+            if one.twin_of is None
+        ),
+    )
+
+
 def rank_of(place: Measured, entry: EntryAnalysis, metric: str) -> Rank:
     """Among all of the cell."""
     if metric == METRICS["memory"]:

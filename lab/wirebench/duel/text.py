@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import math
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -97,7 +98,7 @@ def sentences(duel: Duelled) -> Iterable[str]:
 
 def _why_not(duel: Duelled, *names: str) -> str:
     found = [
-        f"{duel.result.failed[name]} trials of {name} failed"
+        f"{count_of(duel.result.failed[name], 'trial')} of {name} failed"
         for name in names
         if duel.result.failed.get(name)
     ]
@@ -228,9 +229,10 @@ def notes(duel: Duelled) -> Iterable[str]:
     if any(side.url is not None for side in duel.sides):
         yield "a server that ran already: its CPU and memory are not known"
     yield from cold_notes(result.cold)
-    for name, count in result.voided.items():
-        if count:
-            yield f"{count} trials of {name} are void: their figures contradict each other"
+    for name, reasons in result.voided.items():
+        for reason, count in Counter(reasons).items():
+            are = "is" if count == 1 else "are"
+            yield f"{count_of(count, 'trial')} of {name} {are} void: {reason}"
     if (others := figures.other_programs_text(result.other_programs)) is not None:
         yield others
     if result.dropped:
@@ -344,6 +346,6 @@ def document(duel: Duelled) -> Mapping[str, Any]:
         },
         "failed": dict(result.failed),
         "errors": dict(result.errors),
-        "void": dict(result.voided),
+        "void": {name: len(reasons) for name, reasons in result.voided.items()},
         "cold": dict(result.cold),
     }

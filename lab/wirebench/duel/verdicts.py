@@ -27,7 +27,7 @@ from wirebench.stats.bottleneck import (
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.noise import noise_band
-from wirebench.stats.settings import DEFAULT
+from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import higher_is_better, summarise
 from wirebench.stats.twin import twin_noise
 from wirebench.stats.types import (
@@ -40,6 +40,7 @@ from wirebench.stats.types import (
     Ratio,
     Verdict,
 )
+from wirebench.stats.validity import void_reason
 from wirebench.stats.verdict import holm, log_edges
 from wirebench.trial.cold import cold_runtimes
 from wirebench.trial.record import TrialRecord
@@ -102,7 +103,8 @@ class Judged:
     failed: Mapping[str, int]
     errors: Mapping[str, int]
     """By side, its second entry included: requests without a right reply."""
-    voided: Mapping[str, int]
+    voided: Mapping[str, Sequence[str]]
+    """By entry: why each of its void trials is, without those of dropped blocks."""
     twin: tuple[Line, ...]
     """The side that was measured twice against itself: noise."""
     blocks: int
@@ -192,15 +194,7 @@ def judged(
         bottlenecks=bottlenecks,
         failed=_count(trials, "failed"),
         errors={name: errors_of(trials, name) for name in names},
-        voided={
-            name: sum(one.status == "ok" for one in own)
-            - sum(one.block in data.valid[name] for one in own)
-            - sum(
-                one.status == "ok" and one.block in {gone.block for gone in data.dropped}
-                for one in own
-            )
-            for name, own in data.trials.items()
-        },
+        voided={name: _why_void(own, data, settings) for name, own in data.trials.items()},
         twin=_lines(
             data,
             [(metric, second, one) for metric in metrics for second, one in seconds.items()],
@@ -214,6 +208,17 @@ def judged(
         dropped=data.dropped,
         other_programs=data.other_programs,
         level=level,
+    )
+
+
+def _why_void(trials: Iterable[TrialRecord], data: CellData, settings: Settings) -> tuple[str, ...]:
+    gone = {one.block for one in data.dropped}
+    return tuple(
+        why
+        for one in trials
+        if one.status == "ok"
+        and one.block not in gone
+        and (why := void_reason(one, settings=settings)) is not None
     )
 
 

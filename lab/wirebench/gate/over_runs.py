@@ -13,7 +13,7 @@ from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row
-from wirebench.plan.model import Plan
+from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, changed
 from wirebench.stats.entry import warm_ups_of, why_unsound
@@ -94,9 +94,52 @@ def over_runs(
     return Found(
         rows=(*judge(found, level=LEVEL), *counted),
         blocks=max((one.block for one in own_trials), default=0),
-        invalid=(*dead(own_trials), *_lost(plans, after, contestants)),
+        invalid=(
+            *dead(own_trials),
+            *_lost(plans, after, contestants),
+            *_not_judged((base, head), plans, after, contestants, cells),
+        ),
         notes=() if cells else tuple(_cells_gone(base.plan, head.plan)),
     )
+
+
+def _not_judged(
+    runs: tuple[StoredRun, StoredRun],
+    plans: tuple[Plan, Plan],
+    head: Sequence[TrialRecord],
+    contestants: Sequence[str],
+    cells: Sequence[str],
+) -> Iterator[str]:
+    """What was asked for by name and is not in both runs, so that no threshold is held against it:
+    that the others hold says nothing of it. ``_lost`` tells of those that the head could not build.
+    """
+    for name in dict.fromkeys(cells):
+        if all(name not in (one.cell.id, one.key) for one in plans[0].cells):
+            having = [
+                any(name in (one.cell.id, one.key) for one in _cells_of(run.plan)) for run in runs
+            ]
+            yield f"--cell {name}: not judged, since {_who_has_it(having)}"
+    lost = {one.contestant for one in head if one.block == 0 and one.failure is not None}
+    members = [{one.contestant for cell in plan.cells for one in cell.entries} for plan in plans]
+    floors = {name for plan in plans for cell in plan.cells for name in cell.floors}
+    there = " in the cells of --cell" if cells else ""
+    for name in dict.fromkeys(contestants):
+        having = [name in own for own in members]
+        if name in floors:
+            yield f"--contestant {name}: not judged, since it is the floor"
+        elif not all(having) and not (having[0] and name in lost):
+            yield f"--contestant {name}: not judged, since {_who_has_it(having)}{there}"
+
+
+def _cells_of(plan: Plan | None) -> Sequence[PlannedCell]:
+    return plan.cells if plan is not None else ()
+
+
+def _who_has_it(having: Sequence[bool]) -> str:
+    """Of something that is not in both runs, the baseline and the run that is judged."""
+    if not any(having):
+        return "neither run has it"
+    return f"only the {'baseline' if having[0] else 'run that is judged'} has it"
 
 
 def _cells_gone(base: Plan | None, head: Plan | None) -> Iterator[str]:

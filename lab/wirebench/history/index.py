@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench import __version__
+from wirebench.catalog.model import Unit
 from wirebench.duel.plan import STUDY as DUEL
 from wirebench.report import analyse_run
 from wirebench.report.facts import facts_of
@@ -37,7 +38,7 @@ _READ = (RUN_FILE, HOST_FILE, PLAN_FILE, TRIALS_FILE, LEFT_FILE)
 _CONTRADICTIONS = (ArithmeticError, LookupError, TypeError, ValueError, sqlite3.IntegrityError)
 """What the analysis of a run raises whose files can each be read, but were changed by hand."""
 INDEX_FILE = "history.sqlite"
-VERSION = 3
+VERSION = 4
 _PATIENCE_S = 30.0
 """For another process that writes the index."""
 
@@ -51,7 +52,7 @@ CREATE TABLE figures (
     run TEXT NOT NULL REFERENCES runs(name) ON DELETE CASCADE, study TEXT NOT NULL,
     cell TEXT NOT NULL, contestant TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
     ratio REAL, low REAL, high REAL, blocks INTEGER NOT NULL, version TEXT NOT NULL,
-    build TEXT NOT NULL, disturbed INTEGER NOT NULL
+    build TEXT NOT NULL, disturbed INTEGER NOT NULL, unit TEXT NOT NULL
 );
 CREATE INDEX series ON figures (study, cell, contestant, metric);
 """
@@ -107,6 +108,8 @@ class Series:
     contestant: str
     preset: str
     metric: str
+    unit: Unit
+    """What is counted of its workload."""
     points: tuple[Point, ...]
 
 
@@ -189,7 +192,7 @@ class Index:
         rows = self._connection.execute(
             "SELECT f.study, f.cell, f.contestant, f.run, r.started_unix_ns, f.value, f.ratio,"
             " f.low, f.high, f.blocks, f.version, f.build, f.disturbed,"
-            " r.wirebench, r.kernel, r.preset"
+            " r.wirebench, r.kernel, r.preset, f.unit"
             " FROM figures f JOIN runs r ON r.name = f.run"
             " WHERE f.metric = ? AND f.study != ? AND r.host_id = ? AND r.status = 'complete'"
             " AND (? IS NULL OR f.contestant = ?)"
@@ -197,9 +200,9 @@ class Index:
             " ORDER BY f.study, f.cell, f.contestant, r.preset, r.started_unix_ns, f.run",
             (metric, DUEL, host_id, contestant, contestant, cell, cell, cell),
         )
-        found: dict[tuple[str, str, str, str], list[Point]] = {}
+        found: dict[tuple[str, str, str, str, Unit], list[Point]] = {}
         for row in rows:
-            found.setdefault((row[0], row[1], row[2], row[15]), []).append(
+            found.setdefault((row[0], row[1], row[2], row[15], row[16]), []).append(
                 Point(
                     run=row[3],
                     started_unix_ns=row[4],
@@ -222,9 +225,10 @@ class Index:
                 contestant=who,
                 preset=preset,
                 metric=metric,
+                unit=unit,
                 points=tuple(points),
             )
-            for (study, name, who, preset), points in found.items()
+            for (study, name, who, preset, unit), points in found.items()
         ]
 
     def _update(self, reading: Callable[[str], None]) -> None:
@@ -278,7 +282,7 @@ class Index:
             self._delete(name)
             self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
             self._connection.executemany(
-                f"INSERT INTO figures VALUES ({_marks(13)})",  # noqa: S608
+                f"INSERT INTO figures VALUES ({_marks(14)})",  # noqa: S608
                 [(name, *one) for one in figures],
             )
 
@@ -360,7 +364,19 @@ def stamps(results: Path) -> Iterator[tuple[str, str]]:
 
 
 Figure = tuple[
-    str, str, str, str, float, float | None, float | None, float | None, int, str, str, bool
+    str,
+    str,
+    str,
+    str,
+    float,
+    float | None,
+    float | None,
+    float | None,
+    int,
+    str,
+    str,
+    bool,
+    Unit,
 ]
 """A row of the table without its run."""
 
@@ -386,6 +402,7 @@ def _figures(run: StoredRun) -> Iterator[Figure]:
                         known.version if known is not None else "",
                         builds.get(entry.contestant, ""),
                         disturbed,
+                        cell.unit,
                     )
 
 

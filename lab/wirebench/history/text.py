@@ -20,7 +20,7 @@ TIME = "%m-%d %H:%M"
 
 def heading(series: Series) -> str:
     """``cpp/wire: throughput in concurrency c50, preset quick, over the floor``."""
-    what = title(series.metric, "request")
+    what = title(series.metric, series.unit)
     whose = f"{series.contestant}: {what} in {series.study} {series.cell}, preset {series.preset}"
     return whose + (", over the floor of the same run" if is_relative(series) else "")
 
@@ -141,7 +141,7 @@ def picture(series: Series, changes: Sequence[Change]) -> str:
     x = alt.X(
         "x:T", title=None, scale=alt.Scale(type="utc"), axis=alt.Axis(format=TIME, tickCount=6)
     )
-    name = "over the floor" if relative else title(series.metric, "request")
+    name = "over the floor" if relative else title(series.metric, series.unit)
     y = alt.Y("y:Q", title=name, scale=alt.Scale(zero=False))
     data = alt.Data(values=rows)  # type: ignore[no-untyped-call]  # Altair's own gap
     base = alt.Chart(data)

@@ -60,11 +60,12 @@ def cell_view(
     cell: CellAnalysis,
     planned: PlannedCell,
     trials: Sequence[TrialView],
-    preset: str,
+    again: str,
     facts: Mapping[str, Facts],
     checked: Mapping[str, Conformance],
     style: Style,
 ) -> CellView:
+    """``again``: the command that measures it as it was, without the number of blocks."""
     wanted = [
         metric
         for metric in COLUMNS[cell.kind]
@@ -85,7 +86,7 @@ def cell_view(
         id=cell.cell,
         title=cell.title,
         anchor=cell.key.replace(".", "-"),
-        sentence=cell_sentence(cell, preset=preset),
+        sentence=cell_sentence(cell, again=again),
         basis=_basis(cell, planned.cell, ideal),
         columns=tuple(columns),
         rows=tuple(rows),

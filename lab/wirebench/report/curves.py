@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from wirebench.catalog.loads import ClosedLoad, on_all_cores
+from wirebench.catalog.loads import ClosedLoad, Load, on_all_cores, over_tls
 from wirebench.catalog.studies import Cell
 from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.report.lines import Curve, CurveKind
+from wirebench.stats.memory import but_for_connections
 from wirebench.stats.types import CellAnalysis, TrialView
 
 
@@ -37,22 +38,33 @@ def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[s
 
 
 def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
-    """Throughput and 99th percentile against the number of connections, for every kind of load that
-    has several rungs: plain, over TLS, on all cores.
+    """Throughput and 99th percentile against the number of connections, for every load that has
+    several rungs: plain, over TLS, on all cores.
     """
-    ladders: dict[str, list[tuple[CellAnalysis, int]]] = {}
+    ladders: dict[Cell | None, list[tuple[CellAnalysis, int]]] = {}
     for analysis, cell in cells:
         if isinstance(cell.load, ClosedLoad):
-            kind = (", over TLS" if cell.load.tls else "") + (
-                ", all cores" if on_all_cores(cell.load) else ""
-            )
-            ladders.setdefault(kind, []).append((analysis, cell.load.connections))
+            same = but_for_connections(cell)
+            ladders.setdefault(same, []).append((analysis, cell.load.connections))
     return [
-        one for kind, rungs in ladders.items() if len(rungs) > 1 for one in _ladder(rungs, kind)
+        one
+        for same, rungs in ladders.items()
+        if same is not None and len(rungs) > 1
+        for one in _ladder(sorted(rungs, key=lambda rung: rung[1]), _kind(same.load))
     ]
 
 
+def _kind(load: Load) -> str:
+    size = load.payload_bytes if isinstance(load, ClosedLoad) else None
+    return (
+        (f", {size:,} bytes each" if size is not None else "")
+        + (", over TLS" if over_tls(load) else "")
+        + (", all cores" if on_all_cores(load) else "")
+    )
+
+
 def _ladder(rungs: Sequence[tuple[CellAnalysis, int]], kind: str) -> list[Curve]:
+    """``rungs``: the fewest connections first, though a preset may have another order."""
     curves = []
     figures: tuple[tuple[str, str, CurveKind], ...] = (
         ("throughput_per_s", title("throughput_per_s", rungs[0][0].unit), "rate"),

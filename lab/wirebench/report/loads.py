@@ -30,7 +30,8 @@ _HOW_KNEE = (
     " load with the most requests/s for its p99 (Kleinrock's power); loads in brackets cannot be"
     " told from it. Goodput: right replies within the window, as a share of the capacity, when more"
     " is asked than that; a server that breaks down under load falls far below 100%. ≥ or ≤ before"
-    " it: the load generator was the limit of the goodput or of the capacity; ?: of both."
+    " it: the load generator was the limit of the goodput or of the capacity; ?: of both. ≤ before"
+    " a time: it was the limit there."
 )
 _HOW_COST = (
     "Both orders side by side. CPU per {unit} is measured at a rate that no server is saturated by,"
@@ -47,7 +48,7 @@ def load_charts(study: str, curves: Curves, style: Style) -> Iterator[ChartView]
                     "entry": line.entry,
                     "x": point.answered_per_s,
                     "y": value,
-                    "text": f"{figure('p99_ns', value)} at {point.share:.0%} of its capacity",
+                    "text": f"{_signed(point, value)} at {point.share:.0%} of its capacity",
                     "knee": line.knee is not None and point is line.knee.point,
                 }
                 for line in lines
@@ -75,6 +76,11 @@ def load_charts(study: str, curves: Curves, style: Style) -> Iterator[ChartView]
 
 def _time(point: LoadPoint, percentile: str) -> float | None:
     return point.p99_ns if percentile == "p99" else point.p50_ns
+
+
+def _signed(point: LoadPoint, time_ns: float) -> str:
+    bound = bound_of(limited=point.limited, other_limited=False, higher_is_better=False)
+    return bound_sign(bound) + figure("p99_ns", time_ns)
 
 
 def load_tables(curves: Curves) -> Iterator[TableView]:
@@ -110,12 +116,12 @@ def _row(line: LoadCurve, most: float | None, beyond: Sequence[float]) -> tuple[
         texts += [
             f"{knee.point.share:.0%}{alike}",
             f"{figure('throughput_per_s', knee.point.answered_per_s)}/s",
-            figure("p99_ns", knee.point.p99_ns),
+            _signed(knee.point, knee.point.p99_ns),
         ]
     if most is not None:
         last = next((point for point in line.points if point.share == most), None)
         missing = "could not keep up" if most in line.overwhelmed else "not known"
-        texts.append(figure("p99_ns", last.p99_ns) if last is not None else missing)
+        texts.append(_signed(last, last.p99_ns) if last is not None else missing)
     texts += [_goodput(line, share) for share in beyond]
     return (line.entry, *texts)
 
@@ -155,6 +161,7 @@ def _same_but_loop(one: Cell, other: Cell) -> bool:
     return (
         isinstance(one.load, OpenLoad)
         and isinstance(other.load, ClosedLoad)
+        and other.load.payload_bytes is None
         and one.workload == other.workload
         and over_tls(one.load) == over_tls(other.load)
         and (one.load.connections, one.load.in_flight, one.load.cores)

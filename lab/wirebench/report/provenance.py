@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any
 
 from wirebench.catalog.units import duration, scaled
@@ -11,6 +13,7 @@ from wirebench.stats.types import (
     FailureCount,
     RunAnalysis,
 )
+from wirebench.store.rundir import StoredRun
 
 
 def status_note(status: str) -> str:
@@ -20,6 +23,26 @@ def status_note(status: str) -> str:
         "running": "This run has not ended, or was killed. The page shows what was finished.",
         "failed": "This run ended in an error. The page shows what was finished.",
     }[status]
+
+
+def command_again(run: StoredRun, study: str, cell: str) -> str:
+    """The command that measures a cell of the run as it was asked for, but for the number of
+    blocks, which is to follow. A duel or gate has one cell, and is repeated as a whole.
+    """
+    asked, command = run.info.selection, run.info.command
+    if command[1:2] in (("duel",), ("gate",)):
+        return shlex.join(command)
+    in_fleet = command[1:2] == ("fleet",) and asked.studies[0] in command
+    start = command[: command.index(asked.studies[0])] if in_fleet else ("wirebench", "run")
+    words = [*start, study, "--preset", asked.preset]
+    for selector in asked.only:
+        words += ["--only", selector]
+    if asked.ramp is not None:
+        for name, value in asdict(asked.ramp).items():
+            words += [f"--{name}", str(value)]
+    if asked.repeats is not None and not in_fleet:  # there each host is a repeat
+        words += ["--repeats", str(asked.repeats)]
+    return shlex.join([*words, "--cells", cell])
 
 
 def failures_of(analysis: RunAnalysis) -> Iterable[FailureView]:

@@ -25,9 +25,10 @@ class Sentence:
     """What would change the verdict."""
 
 
-def cell_sentence(cell: CellAnalysis, *, preset: str) -> Sentence:
+def cell_sentence(cell: CellAnalysis, *, again: str) -> Sentence:
+    """``again``: the command that measures the cell as it was, to which the blocks are added."""
     ranked = [entry for entry in cell.entries if entry.standing.rank_low is not None]
-    changes = tuple(_changes(cell, ranked, preset=preset))
+    changes = tuple(_changes(cell, ranked, again=again))
     if not ranked:
         return Sentence(text=_nothing(cell), tone="nothing", changes=changes)
     if len(ranked) == 1:
@@ -83,7 +84,14 @@ def _nothing(cell: CellAnalysis) -> str:
             f" {count_of(cell.blocks, 'block')};"
             f" {void} were void. {care}"
         )
-    return "No contestant but the floor was measured."
+    reasons: dict[str, list[str]] = {}
+    for entry in cell.entries:
+        if entry.summary.trials and not entry.is_floor and entry.twin_of is None:
+            reasons.setdefault(entry.unranked or "", []).append(entry.entry)
+    if not reasons:
+        return "No contestant but the floor was measured."
+    why = [f"{names(entries)}: {reason}" for reason, entries in reasons.items()]
+    return f"Nobody has a rank. {'; '.join(why)}."
 
 
 def _lead(
@@ -119,7 +127,7 @@ def _against_floor(cell: CellAnalysis, entry: EntryAnalysis) -> str:
     return f"{_measure(cell)} {figure_sign(entry, cell.metric)}{value}{floor}"
 
 
-def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str) -> Iterator[str]:
+def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, again: str) -> Iterator[str]:
     if cell.twin is not None and cell.twin.false_alarm:
         yield (
             f"The lab called {cell.twin.contestant} different from itself here. Trust only far "
@@ -179,10 +187,7 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, preset: str
     ]
     if needs or not ranked:
         blocks = cell.blocks + max(needs, default=max(1, 6 - cell.blocks))
-        yield (
-            f"To measure that: wirebench run {cell.study} --preset {preset} --cells {cell.cell}"
-            f" --blocks {blocks}"
-        )
+        yield f"To measure that: {again} --blocks {blocks}"
 
 
 def twin_sentence(analysis: RunAnalysis) -> str:

@@ -39,7 +39,7 @@ from wirebench.report.model import (
 from wirebench.report.observed import observed_of, observed_tables
 from wirebench.report.palette import looks
 from wirebench.report.precision import precision_text
-from wirebench.report.provenance import failures_of, host_rows, status_note
+from wirebench.report.provenance import command_again, failures_of, host_rows, status_note
 from wirebench.report.published import BesideTable, beside, why_absent
 from wirebench.report.sentences import twin_sentence
 from wirebench.report.standards import standards
@@ -177,7 +177,8 @@ def _study(
     views = []
     for cell in cells:
         own = [trial for trial in trials if trial.cell == cell.cell]
-        view = cell_view(cell, planned[cell.cell], own, study.preset, facts, checked, style)
+        again = command_again(run, cell.study, cell.cell)
+        view = cell_view(cell, planned[cell.cell], own, again, facts, checked, style)
         precision = precision_text(cell, run.left)
         views.append(replace(view, basis=f"{view.basis} {precision}." if precision else view.basis))
     pairs = [(cell, planned[cell.cell].cell) for cell in cells]

@@ -141,7 +141,7 @@ class Pages:
             cells=followed.cells(),
             figure=figure,
             times=times,
-            heading=lambda metric: title(metric, "request"),
+            heading=title,
         )
 
     def history(self, query: Mapping[str, str]) -> str:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from wirebench.catalog.model import Unit, unit_of
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.summary import higher_is_better
 from wirebench.store.rundir import TRIALS_FILE, read_plan
@@ -36,6 +37,7 @@ class CellSoFar:
     study: str
     cell: str
     metric: str
+    unit: Unit
     blocks: int
     """In which every entry has a trial, or none is left out yet."""
     least_blocks: int
@@ -165,6 +167,7 @@ class UnderWay:
             study=cell.study,
             cell=cell.cell.id,
             metric=metric,
+            unit=unit_of(cell.cell.workload),
             blocks=len(self._blocks.get(cell.key, ())),
             least_blocks=cell.min_blocks,
             rows=tuple(rows),

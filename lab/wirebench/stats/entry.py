@@ -157,14 +157,15 @@ def entry_analysis(
     settings: Settings,
 ) -> EntryAnalysis:
     own = data.trials[name]
-    measured = [trial for trial in own if trial.status == "ok"]
+    # What happened in a block that the host disturbed says nothing of the entry.
     gone = {one.block for one in data.dropped}
     counted = [trial for trial in own if trial.block not in gone]
+    measured = [trial for trial in counted if trial.status == "ok"]
     little = little_check(measured, settings=settings)
     valid = data.valid[name]
     load = data.planned.cell.load
-    breaking = breaking_of(own, load) if isinstance(load, RampLoad) else None
-    kinds = [warning.split(":")[0] for trial in own for warning in trial.warnings]
+    breaking = breaking_of(counted, load) if isinstance(load, RampLoad) else None
+    kinds = [warning.split(":")[0] for trial in counted for warning in trial.warnings]
     return EntryAnalysis(
         entry=name,
         contestant=own[0].contestant if own else (twin_of or name),

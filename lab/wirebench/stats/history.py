@@ -3,11 +3,13 @@ the lifetime false-positive rate, the repeats what differs between runs.
 
 ``results/twins.jsonl`` and ``results/repeats.jsonl`` keep the records of each complete run, so that
 they outlive the runs and need not be recomputed from all trials. A run that is missing there is
-read once. So is a run whose twins were recorded by an older version, without their errors.
+read once. So is a run whose twins were recorded by an older version, without their errors. Where
+the folder may only be read, such runs are read each time.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -46,13 +48,19 @@ def load_history(
         analysis = analyse(run.trials, run.plan, earlier, settings=settings)
         new = twin_records(run, analysis)
         twins = _latest([*twins, *new])
-        append_records(results / TWINS_FILE, new)
+        _keep(results / TWINS_FILE, new)
         if run.info.name not in {record.run for record in repeats}:
             shown = repeat_records(run, analysis)
             repeats += shown
-            append_records(results / REPEATS_FILE, shown)
+            _keep(results / REPEATS_FILE, shown)
     chosen = _chosen([*twins, *repeats], host_id, before_unix_ns)
     return tuple(sorted(chosen, key=lambda record: record.started_unix_ns))
+
+
+def _keep(path: Path, records: Sequence[HistoryRecord]) -> None:
+    """As far as the folder allows: who may only read it has the same history without."""
+    with contextlib.suppress(OSError):
+        append_records(path, records)
 
 
 def _chosen(

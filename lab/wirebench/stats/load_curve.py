@@ -26,6 +26,8 @@ class LoadPoint:
     answered_per_s: float
     p50_ns: float | None
     p99_ns: float
+    limited: bool = False
+    """Whether the generator was the limit, so that the times are upper bounds."""
 
     @property
     def power(self) -> float:
@@ -119,6 +121,7 @@ def _curve(
                     answered_per_s=answered,
                     p50_ns=_median(entry, "p50_ns"),
                     p99_ns=tail,
+                    limited=entry.generator_bound,
                 )
             )
     own = base.entry(name) if base is not None else None

@@ -6,13 +6,19 @@ once: code, heap, and what the first requests touch. A slope over rungs leaves t
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
 from scipy import stats
 
-from wirebench.catalog.loads import ClosedLoad, IdleLoad, on_all_cores, over_tls
+from wirebench.catalog.loads import (
+    ClosedLoad,
+    IdleLoad,
+    most_connections,
+    on_all_cores,
+    over_tls,
+)
 from wirebench.catalog.studies import Cell
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import block_median
@@ -20,6 +26,7 @@ from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import BlockMedian, CellAnalysis, ConnectionMemory, MemoryTable
 
 NEEDS_RUNGS = "needs two rungs"
+NEEDS_LIKE_RUNGS = "needs two rungs on which it has as many processes"
 
 
 def memory_tables(
@@ -28,19 +35,43 @@ def memory_tables(
     """One table for each set of closed-loop cells that differ only in their connections and
     times, in the order of the plan. A set of one cell has a table too, which says that it needs
     another. A server of more processes has more that it allocates once, so the number of processes
-    tells sets apart.
+    tells sets apart, and of an entry that needs more of them than the others
+    (``PlannedCell.more_processes``) the rungs are those on which it has as many.
     """
     ladders: dict[tuple[str, int, Cell], dict[int, CellData]] = {}
     for data in cells:
-        cell = data.planned.cell
-        if isinstance(cell.load, ClosedLoad | IdleLoad):
-            load = replace(cell.load, connections=0, window_ns=0)
-            if isinstance(load, ClosedLoad):
-                load = replace(load, warmup_ns=0)
-            same = replace(cell, id="", title="", load=load)
+        load, same = data.planned.cell.load, but_for_connections(data.planned.cell)
+        if isinstance(load, ClosedLoad | IdleLoad) and same is not None:
             rungs = ladders.setdefault((data.study, data.planned.processes, same), {})
-            rungs[cell.load.connections] = data
+            rungs[load.connections] = data
     return tuple(_table(dict(sorted(rungs.items())), settings) for rungs in ladders.values())
+
+
+def rungs_of(cell: Cell, cells: Iterable[Cell]) -> tuple[Cell, ...]:
+    """The cells that give a slope with this one, itself among them; none where they are too close
+    together. How many processes a server is there depends on the host.
+    """
+    same = but_for_connections(cell)
+    if same is None:
+        return ()
+    found = tuple(one for one in cells if but_for_connections(one) == same)
+    sizes = [most_connections(one.load) for one in found]
+    return found if sizes and max(sizes) >= DEFAULT.rung_factor * min(sizes) else ()
+
+
+def but_for_connections(cell: Cell) -> Cell | None:
+    """What cells have in common that differ in their connections and times alone, the rungs of a
+    ladder; None for a load whose connections are no rungs.
+    """
+    match cell.load:
+        case ClosedLoad() as load:
+            return replace(
+                cell, id="", title="", load=replace(load, connections=0, warmup_ns=0, window_ns=0)
+            )
+        case IdleLoad() as load:
+            return replace(cell, id="", title="", load=replace(load, connections=0, window_ns=0))
+        case _:
+            return None
 
 
 def with_memory(
@@ -98,17 +129,29 @@ def _any_has(rungs: Mapping[int, CellData], metric: str) -> bool:
 def _memory_of(
     rungs: Mapping[int, CellData], name: str, *, own: str, kernel: str, settings: Settings
 ) -> ConnectionMemory:
-    found = slope_of(_by_block(rungs, name, own), settings=settings)
+    alike = _alike(rungs, name)
+    found = slope_of(_by_block(alike, name, own), settings=settings)
     reason = None
-    if found is None and max(rungs) < settings.rung_factor * min(rungs):
-        reason = NEEDS_RUNGS
+    if found is None and max(alike) < settings.rung_factor * min(alike):
+        reason = NEEDS_RUNGS if len(alike) == len(rungs) else NEEDS_LIKE_RUNGS
     elif found is None:
         reason = "no block has its memory at two rungs"
     return ConnectionMemory(
         own=found,
-        kernel=slope_of(_by_block(rungs, name, kernel), settings=settings),
+        kernel=slope_of(_by_block(alike, name, kernel), settings=settings),
         reason=reason,
     )
+
+
+def _alike(rungs: Mapping[int, CellData], name: str) -> Mapping[int, CellData]:
+    """The rungs on which the entry has as many processes: of several such sets the one that reaches
+    farthest, by the factor between its largest and its smallest.
+    """
+    sets: dict[int, dict[int, CellData]] = {}
+    for connections, data in rungs.items():
+        processes = data.planned.processes_of(data.contestant(name))
+        sets.setdefault(processes, {})[connections] = data
+    return max(sets.values(), key=lambda own: max(own) / min(own))
 
 
 def _by_block(rungs: Mapping[int, CellData], name: str, metric: str) -> dict[int, dict[int, float]]:

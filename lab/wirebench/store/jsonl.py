@@ -4,6 +4,7 @@ the last line can be torn.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from collections.abc import Iterator
@@ -11,6 +12,9 @@ from pathlib import Path
 
 _ESCAPED = "backslashreplace"
 """What is no UTF-8, such as half of a surrogate pair, becomes an escape that JSON has, too."""
+
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
+"""The disk is full, or this user's share of it: a fault of nobody's input."""
 
 _NO_JSON = (ValueError, RecursionError)
 """What the parser raises; the latter for lists in lists in lists."""

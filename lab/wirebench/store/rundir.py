@@ -14,7 +14,14 @@ from typing import Any, TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from wirebench.plan.model import Plan
-from wirebench.store.jsonl import LineFile, StoreError, read_lines, read_whole, write_whole
+from wirebench.store.jsonl import (
+    NO_ROOM,
+    LineFile,
+    StoreError,
+    read_lines,
+    read_whole,
+    write_whole,
+)
 from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.trial.record import SCHEMA, TrialRecord
 
@@ -64,6 +71,8 @@ class RunDirectory:
         try:
             self._lock = (path / LOCK_FILE).open("w")
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
             raise StoreError(
                 f"{path}: expected a run that can be written: {error.strerror}"
             ) from error
@@ -80,7 +89,9 @@ class RunDirectory:
 
     @classmethod
     def create(cls, results: Path, *, label: str, now: datetime | None = None) -> RunDirectory:
-        """Create ``<UTC stamp>-<label>``, with a number if the name is taken."""
+        """Create ``<UTC stamp>-<label>``, with a number if the name is taken. ``OSError`` where the
+        disk is full.
+        """
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
         try:
             results.mkdir(parents=True, exist_ok=True)
@@ -90,6 +101,8 @@ class RunDirectory:
                     (results / name).mkdir()
                     return cls(results / name)
         except OSError as error:
+            if error.errno in NO_ROOM:
+                raise
             raise StoreError(f"{results}: expected a folder for runs: {error.strerror}") from error
         raise StoreError(f"{results}: expected room for another run of {stamp}, got 999 already")
 
