@@ -59,7 +59,6 @@ BESIDE = {
     "cpp": ("python", "types", "lint"),
     "asan": ("autobahn", "docs"),
     "packages": ("peers",),
-    "contestants": ("fleets",),
 }
 """Run beside another suite, in this order, where both are asked for: they wait, or have one thread,
 where it computes, with a lower priority. The native tests wait at their end, when mypy computes.

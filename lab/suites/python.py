@@ -59,8 +59,8 @@ def runs() -> Count:
 
 
 def fleets() -> Count:
-    """Whole runs on fleets of workers and of pairs, in namespaces too, whose hosts and links fail.
-    They wait for the most part.
+    """Whole runs on fleets of workers and of pairs, in namespaces too, whose hosts and links
+    fail.
     """
     return _pytest("fleets", "fleet and not outage", programs=VENV / "bin")
 

@@ -149,6 +149,7 @@ def test_a_pair_whose_link_is_cut_in_a_load_measures_the_block_when_it_is_mended
     assert fleet.project.survivors() == []
 
 
+@pytest.mark.outage
 def test_a_run_whose_only_link_stays_cut_stops_and_is_completed_later(
     fleet_with: FleetWith, hosts: Namespaces
 ) -> None:

@@ -77,7 +77,7 @@ def test_blocks_go_to_pairs_and_the_report_says_so(tmp_path: Path) -> None:
         assert fleet.project.leftovers() == []
 
 
-@pytest.mark.parametrize("victim", ["alpha", "beta"])
+@pytest.mark.parametrize("victim", ["alpha", pytest.param("beta", marks=pytest.mark.outage)])
 def test_a_pair_whose_worker_is_killed_in_a_block_and_comes_back_loses_no_trial(
     tmp_path: Path, victim: str
 ) -> None:
@@ -130,7 +130,9 @@ def test_a_block_is_kept_whose_generators_worker_stands_still_for_good(tmp_path:
         assert kept == fleet.measured_on("alpha") >= ENTRIES
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "number", [pytest.param(signal.SIGINT, marks=pytest.mark.outage), signal.SIGKILL]
+)
 def test_a_command_that_ends_in_a_block_of_a_pair_leaves_nothing_there_and_is_resumed(
     tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -89,7 +89,9 @@ def test_a_host_that_comes_back_brings_what_it_had_measured(tmp_path: Path) -> N
         assert kept == fleet.measured_on("alpha"), "all that it ever finished"
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
+@pytest.mark.parametrize(
+    "number", [signal.SIGKILL, pytest.param(signal.SIGINT, marks=pytest.mark.outage)]
+)
 def test_a_command_that_ends_in_a_block_is_resumed_with_every_trial(
     tmp_path: Path, number: signal.Signals
 ) -> None:
