@@ -40,6 +40,9 @@ RECONNECTS = ("reconnects", "reconnects_openly")
 seconds: list[Any] = []
 connections = 0
 connection: Any = None
+asked_ahead = False
+samples: list[int] = []
+sent_at: list[int] = []
 
 
 def new_context() -> Any:
@@ -77,7 +80,7 @@ def connect() -> Any:
 
 
 def operate() -> bool:
-    global connections, connection, context
+    global connections, connection, context, asked_ahead
     if policy == "cold":
         context = new_context()
     if fault.startswith("opens_a_second") and policy == "reuse" and connection and not seconds:
@@ -87,7 +90,13 @@ def operate() -> bool:
         connection = connect()
         if target.scheme == "https":
             connection = context.wrap_socket(connection, server_hostname=target.hostname)
-    connection.sendall(request)
+    if not asked_ahead:
+        connection.sendall(request)
+    if fault == "times_the_sending":
+        sent_at.append(time.perf_counter_ns())
+    asked_ahead = fault == "asks_ahead" and policy == "reuse" and len(samples) < operations - 1
+    if asked_ahead:
+        connection.sendall(request)
     stream = connection.makefile("rb")
     status = int(stream.readline().split()[1])
     headers = {}
@@ -115,12 +124,12 @@ def cpu() -> tuple[int, int]:
 if fault == "hangs":
     time.sleep(3600)
 errors = sum(not operate() for _ in range(warmup if fault != "skips_the_warmup" else 0))
-samples = []
 before, began = cpu(), time.perf_counter_ns()
 for _ in range(operations):
     start = time.perf_counter_ns()
     errors += not operate()
-    samples.append(time.perf_counter_ns() - start)
+    ended = sent_at[-1] if sent_at else time.perf_counter_ns()
+    samples.append((ended - start) // (1000 if fault == "says_microseconds" else 1))
 wall, after = time.perf_counter_ns() - began, cpu()
 if fault == "crashes":
     os.abort()
@@ -135,7 +144,7 @@ said = {
     "connections": 1
     if fault in ("says_one_connection", "reconnects", "opens_a_second_in_secret")
     else connections + 5000 * (fault == "says_too_many"),
-    "wall_ns": wall,
+    "wall_ns": wall * (1000 if fault == "says_picoseconds" else 1),
     "cpu_user_ns": after[0] - before[0],
     "cpu_system_ns": after[1] - before[1],
 }

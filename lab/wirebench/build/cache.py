@@ -20,7 +20,7 @@ def content_digest(path: Path) -> str:
     """
     path = path.resolve()
     digest = hashlib.sha256()
-    for file in _files(path):
+    for file in files_below(path):
         name = os.fsencode(file.relative_to(path)) if file != path else b""
         if file.is_symlink():
             kind, content = b"link", os.fsencode(file.readlink())
@@ -31,7 +31,8 @@ def content_digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _files(path: Path) -> Iterator[Path]:
+def files_below(path: Path) -> Iterator[Path]:
+    """The file, or every file and link below the folder but those that are ignored."""
     if not path.is_dir():
         yield path
         return

@@ -176,6 +176,7 @@ class _Session:
                         supervisor,
                         schemes=contestant.calls,
                         traits=Traits.of(contestant),
+                        source=contestant.folder,
                         timeouts=self._timeouts,
                     )
                     self._checked(verdict)

@@ -188,6 +188,7 @@ class LocalBench:
             self._supervisor,
             schemes=one.calls,
             traits=Traits.of(one),
+            source=one.folder,
         )
         name, workload = check.key
         return VerifyRecord(
@@ -319,6 +320,7 @@ class LocalBench:
             self._supervisor,
             schemes=contestant.calls,
             traits=Traits.of(contestant),
+            source=contestant.folder,
         )
         if not verdict.passed:
             self._copies.remove(place)

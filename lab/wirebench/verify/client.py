@@ -15,7 +15,7 @@ from wirebench.process.process import Process
 from wirebench.process.start import describe_end, tail_of
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Program
-from wirebench.verify.counting_server import Counts, Misbehaviour, serving
+from wirebench.verify.counting_server import SLOW_S, Counts, Misbehaviour, serving
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 
 WARMUP, OPERATIONS = 3, 17
@@ -29,6 +29,9 @@ _SIZES = (16, 65_536)
 _POLICIES: tuple[ClientPolicy, ...] = ("reuse", "new", "cold")
 _POSTED_OVER_TLS: tuple[ClientPolicy, ...] = ("reuse", "new")
 """Those that are measured."""
+_SLOW: tuple[ClientPolicy, ...] = ("reuse", "new")
+_SURELY_NS = 20_000_000
+"""What a sample from a slow server has at least: some clocks are coarse."""
 _WRONGS: tuple[Misbehaviour, ...] = ("wrong_body", "short_body", "not_found")
 
 
@@ -72,6 +75,8 @@ def _checks(
         # An attempt that ::1 refuses is no connection.
         load = _load(scheme, "new", 16, host="localhost")
         yield from _right(scope, program, load, traits)
+    for policy in _SLOW:
+        yield from _slow(scope, program, _load(scheme, policy, 16))
     for wrong in _WRONGS:
         yield from _wrong(scope, program, _load(scheme, "reuse", 1024), wrong)
     if scheme == "http":
@@ -273,6 +278,53 @@ def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResu
         total <= wall_ns,
         expected=f"samples of {wall_ns} ns in all at most",
         received=f"{total} ns",
+    )
+
+
+def _slow(scope: Scope, program: Program, load: ClientLoad) -> Iterator[CheckResult]:
+    """Times in another unit, of another moment, or of several operations at once are found by a
+    server whose time is known.
+    """
+    began = time.monotonic_ns()
+    run, process, counts = _run(scope, program, load, "slow")
+    elapsed_ns = time.monotonic_ns() - began
+    says = _Says(f"slow.{load.policy}", load, f"from a server that takes {SLOW_S * 1e3:g} ms each")
+    ends = _ends(says, run, process)
+    yield ends
+    if not ends.passed:
+        return
+    yield says.that(
+        "protocol",
+        not counts.problems,
+        expected="a request, its reply, and then the next request",
+        received=counts.problems[:1] or "right requests",
+    )
+    report = run.report
+    yield says.that(
+        "json_line",
+        report is not None,
+        expected="one JSON line",
+        received=run.problem or tail_of(process),
+    )
+    if report is None:
+        return
+    # A new connection of WebSocket has a handshake, which is part of the operation.
+    waits = 2 if load.scheme == "ws" and load.policy == "new" else 1
+    shortest = int(run.samples.min()) if len(run.samples) else 0
+    yield says.that(
+        "samples",
+        shortest >= waits * _SURELY_NS,
+        expected=f"samples of {waits * _SURELY_NS} ns or more, as the server takes that long",
+        received=f"one of {shortest} ns",
+    )
+    yield says.that(
+        "wall",
+        OPERATIONS * waits * _SURELY_NS <= report.wall_ns <= elapsed_ns,
+        expected=(
+            f"wall_ns from {OPERATIONS * waits * _SURELY_NS} to {elapsed_ns}, the time of the"
+            " whole process"
+        ),
+        received=report.wall_ns,
     )
 
 

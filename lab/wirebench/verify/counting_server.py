@@ -32,7 +32,9 @@ from wirebench.frames import (
 from wirebench.process.certificates import Certificates
 from wirebench.process.ports import HOST
 
-Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each"]
+Misbehaviour = Literal["none", "wrong_body", "short_body", "not_found", "close_each", "slow"]
+SLOW_S = 0.025
+"""How long a slow server takes for each reply and each handshake of WebSocket."""
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 _HANDSHAKE_S = 5.0
 """A silent client must not hold up the server's shutdown."""
@@ -148,6 +150,7 @@ class CountingServer:
             self.counts.requests += 1
             if self._method == "POST":
                 _check_posted(method, path, headers, body)
+            await self._take_time(reader)
             closes = (
                 self._misbehaviour == "close_each"
                 or headers.get("connection", "").lower() == "close"
@@ -156,6 +159,17 @@ class CountingServer:
             await writer.drain()
             if closes:
                 return
+
+    async def _take_time(self, reader: asyncio.StreamReader) -> None:
+        """Operations run one after another: before the reply nothing more comes."""
+        if self._misbehaviour != "slow":
+            return
+        try:
+            early = await asyncio.wait_for(reader.read(1), SLOW_S)
+        except TimeoutError:
+            return
+        if early:
+            raise _ProtocolError("more bytes from the client before the reply to its request")
 
     def _response(self, method: str, path: str, *, closes: bool) -> bytes:
         size = path.removeprefix("/payload/")
@@ -198,6 +212,7 @@ class CountingServer:
             raise _ProtocolError(f"a WebSocket handshake with the headers {headers}")
         if path != "/":
             raise _ProtocolError(f"a WebSocket handshake for {path}")
+        await self._take_time(reader)
         writer.write(switching_protocols(headers["sec-websocket-key"]))
         await writer.drain()
         self.counts.handshakes += 1
@@ -217,6 +232,7 @@ class CountingServer:
             if not fin:
                 continue
             self.counts.requests += 1
+            await self._take_time(reader)
             writer.write(encode_frame(kind, self._spoil(message), mask=False))
             await writer.drain()
             message = b""

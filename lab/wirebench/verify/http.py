@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -82,7 +82,15 @@ class Peer:
 class Connection:
     """A connection with a buffer of unread bytes."""
 
-    def __init__(self, peer: Peer, *, timeout_s: float | None = None) -> None:
+    def __init__(
+        self,
+        peer: Peer,
+        *,
+        timeout_s: float | None = None,
+        versions: Collection[str] = ("HTTP/1.1",),
+    ) -> None:
+        """``versions``: which of them a response may be of."""
+        self._versions = versions
         timeout_s = TIMEOUT_S if timeout_s is None else timeout_s
         self._timeout_s = timeout_s
         self._buffer = bytearray()
@@ -96,6 +104,9 @@ class Connection:
         self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if peer.tls is not None:
             self._socket = _secured(self._socket, peer.host, peer.tls)
+
+    def fileno(self) -> int:
+        return self._socket.fileno()
 
     @property
     def local_port(self) -> int:
@@ -157,6 +168,18 @@ class Connection:
         data = bytes(self._buffer)
         self._buffer.clear()
         return data
+
+    def read_rest(self, within_s: float) -> bytes:
+        """What comes behind the last response, or has come: nothing, where nobody asked for it."""
+        before, self._timeout_s = self._timeout_s, within_s
+        try:
+            if not self._buffer:
+                self._fill()
+        except PeerError:
+            pass
+        finally:
+            self._timeout_s = before
+        return bytes(self._buffer)
 
     def is_closed_by_peer(self, within_s: float) -> bool:
         """Whether the peer closes the connection in time without sending more."""
@@ -222,6 +245,10 @@ class Connection:
             body = self._read_chunks()
         elif "content-length" in named:
             text = named["content-length"]
+            if others := {value for name, value in headers if name == "content-length"} - {text}:
+                raise PeerError(
+                    f"Content-Length: {text}, and {', '.join(others)} (RFC 9112 section 6.3)"
+                )
             if not (text.isascii() and text.isdigit()) or int(text) > MAX_BODY_BYTES:
                 raise PeerError(f"Content-Length: {text}")
             body = self.read_exactly(int(text), f"a body of {text} bytes")
@@ -235,7 +262,7 @@ class Connection:
         lines = head[:-4].split(b"\r\n")
         version, _, rest = lines[0].decode("latin-1").partition(" ")
         code, _, reason = rest.partition(" ")
-        if version != "HTTP/1.1" or len(code) != 3 or not code.isdigit():
+        if version not in self._versions or len(code) != 3 or not code.isdigit():
             raise PeerError(f"a status line {show(lines[0])}")
         headers = []
         for line in lines[1:]:

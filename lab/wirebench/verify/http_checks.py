@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
 from wirebench.verify.checks import Check, Mismatch
-from wirebench.verify.http import Connection, Peer, Response, at, connect, exchange, request
+from wirebench.verify.http import Connection, Peer, Response, at, connect, request, show
 
 MANY_REQUESTS = 1_100
 """More requests than servers allow on a connection by default (100 and 1000). Under load, a server
@@ -18,6 +18,9 @@ PIPELINED = 3
 _CLOSE_WITHIN_S = 2.0
 _ADVICE_TIMEOUT_S = 2.0
 """Optional checks wait less."""
+_REST_WITHIN_S = 0.002
+"""How soon after a reply, on this host, what belongs to it and is not counted in its length comes.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,19 +82,37 @@ class Exchange:
         return response.describe()
 
 
+def asked_alone(peer: Peer, asked: Exchange, *, where: str = "") -> str:
+    """One request on its own connection. Bytes behind its reply would be taken for the next one."""
+    with connect(peer) as connection:
+        connection.send(asked.request(peer))
+        received = asked.judge(connection.read_response(), where=where)
+        if rest := connection.read_rest(_REST_WITHIN_S):
+            raise Mismatch(
+                expected=f"{where}{asked.expected}, and nothing behind it",
+                received=f"{where}{received}, and behind its end {show(rest)}",
+            )
+        return received
+
+
 def answers(id_: str, peer: Peer, asked: Exchange, *, required: bool = True) -> Check:
     """The reply to one request on its own connection."""
 
     def run() -> str:
-        return asked.judge(exchange(peer, asked.request(peer)))
+        return asked_alone(peer, asked)
 
     return Check(id=id_, sent=asked.sent, expected=asked.expected, run=run, required=required)
 
 
 def connection_checks(
-    peer: Peer, asked: Exchange, *, concurrent_required: bool, closes: bool
+    peer: Peer,
+    asked: Exchange,
+    others: Sequence[Exchange],
+    *,
+    concurrent_required: bool,
+    closes: bool,
 ) -> Iterator[Check]:
-    """How the server handles connections, tested with a request whose reply is known. ``closes``:
+    """How the server handles connections, tested with requests whose replies are known. ``closes``:
     its manifest says that it ends each connection.
     """
 
@@ -117,6 +138,7 @@ def connection_checks(
             right,
             lambda: _keep_alive(peer, asked),
         )
+        yield in_turn("http.in_turn", peer, (*others, asked, *others))
     yield check(
         "http.connection_close",
         "with Connection: close",
@@ -130,7 +152,7 @@ def connection_checks(
         "http.many_connections",
         f"on {MANY_CONNECTIONS} connections in turn",
         right,
-        lambda: _in_turn(peer, asked),
+        lambda: _many_connections(peer, asked),
     )
     yield check(
         "http.concurrent",
@@ -147,6 +169,26 @@ def connection_checks(
         f"{PIPELINED} times {asked.expected}",
         lambda: _pipelined(peer, asked),
         required=False,
+    )
+
+
+def in_turn(id_: str, peer: Peer, several: Sequence[Exchange]) -> Check:
+    """Requests that differ, on one connection: each gets its own reply, not that of one before."""
+
+    def run() -> str:
+        with connect(peer) as connection:
+            for number, one in enumerate(several, start=1):
+                where = f"request {number}, {one.sent}: "
+                with at(where):
+                    connection.send(one.request(peer))
+                    one.judge(connection.read_response(), where=where)
+        return f"{len(several)} right replies"
+
+    return Check(
+        id=id_,
+        sent=f"on one connection, one after another: {'; '.join(one.sent for one in several)}",
+        expected="to each its own reply",
+        run=run,
     )
 
 
@@ -200,9 +242,9 @@ def _split(peer: Peer, asked: Exchange) -> str:
         return asked.judge(connection.read_response())
 
 
-def _in_turn(peer: Peer, asked: Exchange) -> str:
+def _many_connections(peer: Peer, asked: Exchange) -> str:
     for number in range(1, MANY_CONNECTIONS + 1):
-        asked.judge(exchange(peer, asked.request(peer)), where=f"connection {number}: ")
+        asked_alone(peer, asked, where=f"connection {number}: ")
     return f"{MANY_CONNECTIONS} right replies"
 
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 from wirebench.catalog.workloads import REST_BODY, payload
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Peer, connect, exchange
-from wirebench.verify.http_checks import Exchange, answers, connection_checks
+from wirebench.verify.http_checks import Exchange, answers, connection_checks, in_turn
 
 TEXT = "text/plain"
 OCTETS = "application/octet-stream"
@@ -27,7 +27,7 @@ def hello_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
             f"hello.not_found {path}", peer, Exchange(method="GET", path=path, status=404)
         )
     yield answers("hello.query", peer, replace(first, path="/route_01?a=b"), required=False)
-    yield from connection_checks(peer, first, concurrent_required=True, closes=closes)
+    yield from connection_checks(peer, first, [second], concurrent_required=True, closes=closes)
 
 
 def payload_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
@@ -41,7 +41,7 @@ def payload_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
         yield answers(
             f"payload.not_found {path}", peer, Exchange(method="GET", path=path, status=404)
         )
-    yield from connection_checks(peer, asked[0], concurrent_required=True, closes=closes)
+    yield from connection_checks(peer, asked[0], asked[1:], concurrent_required=True, closes=closes)
 
 
 def posted_payload_checks(peer: Peer) -> Iterator[Check]:
@@ -78,7 +78,20 @@ def rest_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
     yield _chunked(peer, post)
     # Frameworks with a thread for each connection may answer no more of them at a time than they
     # have threads.
-    yield from connection_checks(peer, post, concurrent_required=False, closes=closes)
+    yield from connection_checks(
+        peer,
+        post,
+        [
+            Exchange(method="GET", path="/test/status", reply=b"OK"),
+            posting(b'{"param1":43,"param2":"text"}'),
+            Exchange(method="GET", path="/test/labels/blue", reply=b"label: blue"),
+        ],
+        concurrent_required=False,
+        closes=closes,
+    )
+    if not closes:
+        # Whoever looks at the first body of a connection alone answers this one, too.
+        yield in_turn("rest.bad_json_later", peer, [post, _refused_body(_UNQUOTED)])
 
 
 def posting(body: bytes) -> Exchange:
@@ -102,6 +115,8 @@ def _route_checks(peer: Peer) -> Iterator[Check]:
     yield _encoded_label(peer)
     for path in ("/", "/nonesuch", "/test/nonesuch", "/test/labels", "/test/labels/a/b", "/tests"):
         yield answers(f"rest.not_found {path}", peer, Exchange(method="GET", path=path, status=404))
+    elsewhere = replace(posting(b"{}"), path="/nonesuch", status=404, media_type=None, reply=None)
+    yield answers("rest.not_found POST /nonesuch", peer, elsewhere)
 
 
 def _encoded_label(peer: Peer) -> Check:
@@ -142,10 +157,21 @@ def _refusals(peer: Peer) -> Iterator[Check]:
         ("cut", b'{"param1":42'),
         ("empty", b""),
         ("trailing", b'{"param1":42}x'),
-        ("unquoted", b'{ param1: 42, param2: "test"}'),
+        ("unquoted", _UNQUOTED),
+        # Brackets and quotes are paired in the first, and each character of the others is right.
+        ("no_comma", b'{"param1":42 "param2":"test"}'),
+        ("no_value", b'{"param1":42,"param2":}'),
+        ("bracket", b'{"param1":[42,"param2":"test"}'),
     ):
-        asked = Exchange(method="POST", path="/test", body=body, content_type=JSON, status=400)
-        yield answers(f"rest.bad_json {name}", peer, asked)
+        yield answers(f"rest.bad_json {name}", peer, _refused_body(body))
+
+
+_UNQUOTED = b'{ param1: 42, param2: "test"}'
+"""As long as the right body."""
+
+
+def _refused_body(body: bytes) -> Exchange:
+    return Exchange(method="POST", path="/test", body=body, content_type=JSON, status=400)
 
 
 def _allow(peer: Peer) -> Check:

@@ -22,7 +22,7 @@ from wirebench.process.start import (
 from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.verify.checks import Check, run_checks
-from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks
+from wirebench.verify.delay_checks import DELAY_MS, THREADS, delay_checks, one_handler_check
 from wirebench.verify.http import Connection, Peer, PeerError
 from wirebench.verify.http_workloads import (
     hello_checks,
@@ -63,8 +63,8 @@ def verify_server(
     traits: Traits = PLAIN,
     timeouts: bool = False,
 ) -> Verdict:
-    """Start the server twice on one port, and once more over TLS if it speaks that; run every
-    check of its workload.
+    """Start the server twice on one port, once more to count its handlers, and once more over TLS
+    if it speaks that; run every check of its workload.
 
     ``timeouts``: wait for the limit of a request head too, for up to ``HEAD_WITHIN_S``.
     """
@@ -141,6 +141,8 @@ def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool)
     if failure is None:
         results.append(_sigterm(server, "lifecycle.sigterm", "SIGTERM"))
         results += _second_start(starts, server.port)
+        if starts.workload == "rest" and starts.traits.threads is None:
+            results += _start_with_one_handler(starts)
     return failure
 
 
@@ -243,6 +245,15 @@ def _processes(server: Server) -> CheckResult:
     )
 
 
+def _start_with_one_handler(starts: _Starts) -> list[CheckResult]:
+    server = starts.start(ServerSettings(workload=starts.workload, delay_ms=DELAY_MS))
+    results = run_checks(
+        [one_handler_check(Peer(port=server.port))], alive=lambda: not ended(server.process)
+    )
+    server.process.stop()
+    return results
+
+
 def _second_start(starts: _Starts, port: int) -> Iterator[CheckResult]:
     """A server's port must be usable right after it stopped; this also tests the
     default settings.
@@ -280,7 +291,7 @@ def _second_start(starts: _Starts, port: int) -> Iterator[CheckResult]:
         )
     if workload == "rest":
         yield from run_checks(
-            delay_checks(Peer(port=port), limited=traits.threads is None),
+            delay_checks(Peer(port=port), limited=traits.threads is None, closes=traits.closes),
             alive=lambda: not ended(server.process),
         )
     # At the end of a trial a client may still hold connections.

@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 
 from wirebench.catalog.workloads import payload
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
+from wirebench.process import interrupt
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import (
     Connection,
@@ -34,11 +35,16 @@ MANY_MESSAGES = 1_000
 MANY_CONNECTIONS = 50
 SUBSCRIBERS = 20
 CLOCK_TOLERANCE_S = 5.0
+_STAMPED = 21
+_STAMP_ADVANCES_S = 2.0
+"""A stamp may be in whole seconds, and of a clock that is read once a second."""
 _CLOSE_WITHIN_S = 2.0
 _NORMAL = 1000  # RFC 6455 section 7.4.1
 
 # Lengths around the steps of the frame's length field (RFC 6455 section 5.2).
 _LENGTHS = (0, 125, 126, 65_535, 65_536)
+_LARGE = 1_048_576
+"""The largest that is measured. A server may have a lower limit; then it is in no cell of these."""
 
 Talk = Callable[[WebSocket], str]
 
@@ -59,17 +65,25 @@ def echo_checks(peer: Peer) -> Iterator[Check]:
     for length in _LENGTHS:
         yield _echo(peer, f"text_{length}", TEXT, payload(length))
         yield _echo(peer, f"binary_{length}", BINARY, payload(length))
-    yield _echo(peer, "text_1048576", TEXT, payload(1_048_576), required=False)
+    for name, opcode in (("text", TEXT), ("binary", BINARY)):
+        yield _echo(peer, f"{name}_{_LARGE}", opcode, payload(_LARGE), required=False)
+        yield _echo_or_refusal(peer, f"{name}_{_LARGE}_or_none", opcode, payload(_LARGE))
     yield _fragments(peer, "fragments", TEXT, (b"a", b"b", b"c"))
     yield _fragments(peer, "fragments_binary", BINARY, (b"\xff", b"\x00", b"\xfe"))
+    # The second and the third begin inside a character.
+    yield _fragments(peer, "fragments_utf8", TEXT, (b"\xf0\x9f", b"\x99\x82\xe6", b"\xb0\xb4"))
+    third = payload(30_000)
+    yield _fragments(peer, "fragments_large", BINARY, (third, third[::-1], third))
     yield from _session_checks(peer, asking=_message, judge=_judge_echo)
     yield _concurrent_check(peer, asking=_message, judge=_judge_echo)
 
 
 def count_checks(peer: Peer) -> Iterator[Check]:
+    stamps: list[tuple[float, float]] = []
     yield _handshake(peer)
     for number in (0, 1, 1_000_000):
         yield _count(peer, f"count.{number}", f'{{"c":{number}}}', number)
+    yield _stamped(peer, stamps)
     yield _count(peer, "count.2147483648", '{"c":2147483648}', 2_147_483_648, required=False)
     yield _count(peer, "count.spaces", '{ "c" :\n 7 }', 7)
     yield _count(peer, "count.other_keys", '{"x":{"c":1},"c":8}', 8)
@@ -83,6 +97,7 @@ def count_checks(peer: Peer) -> Iterator[Check]:
     yield _refused_count(peer, "count.trailing", '{"c":12}x')
     yield from _session_checks(peer, asking=_number, judge=_judge_count)
     yield _concurrent_check(peer, asking=_number, judge=_judge_count)
+    yield _stamped_anew(peer, stamps)
 
 
 def broadcast_checks(peer: Peer) -> Iterator[Check]:
@@ -215,6 +230,28 @@ def _echo(peer: Peer, name: str, opcode: int, data: bytes, *, required: bool = T
     )
 
 
+def _echo_or_refusal(peer: Peer, name: str, opcode: int, data: bytes) -> Check:
+    """Required of those that take no message as large, too: it is whole, or refused."""
+
+    def talk(websocket: WebSocket) -> str:
+        try:
+            websocket.send(opcode, data)
+            got = websocket.read_message()
+        except SilenceError:
+            raise
+        except PeerError as error:
+            return f"a refusal: {error}"
+        return got.describe() if got.opcode == CLOSE else _same(got, opcode, data)
+
+    what = Frame(opcode=opcode, payload=data).describe()
+    return Check(
+        id=f"echo.{name}",
+        sent=what,
+        expected=f"{what}, or a close frame, or the end of the connection",
+        run=_on_connection(peer, talk),
+    )
+
+
 def _same(got: Frame, opcode: int, data: bytes, where: str = "") -> str:
     if got.opcode != opcode or got.payload != data:
         wanted = Frame(opcode=opcode, payload=data)
@@ -227,6 +264,11 @@ def _judge_echo(got: Frame, number: int, where: str) -> str:
 
 
 def _judge_count(got: Frame, number: int, where: str) -> str:
+    _stamp_of(got, number, where)
+    return got.describe()
+
+
+def _stamp_of(got: Frame, number: int, where: str) -> float:
     expected = f'{where}text {{"c":{number},"ts":<unix seconds>}}'
     wrong = Mismatch(expected=expected, received=f"{where}{got.describe()}")
     try:
@@ -248,7 +290,45 @@ def _judge_count(got: Frame, number: int, where: str) -> str:
         raise Mismatch(
             expected=f"{where}ts near {time.time():.0f}", received=f"{where}{got.describe()}"
         )
-    return got.describe()
+    return stamp
+
+
+def _stamped(peer: Peer, stamps: list[tuple[float, float]]) -> Check:
+    """Notes the stamp, and when it came."""
+
+    def talk(websocket: WebSocket) -> str:
+        websocket.send_text(_number(_STAMPED))
+        got = websocket.read_message()
+        stamps.append((_stamp_of(got, _STAMPED, ""), time.monotonic()))
+        return got.describe()
+
+    return Check(
+        id="count.stamp",
+        sent=f"text {_number(_STAMPED)}",
+        expected=f'text {{"c":{_STAMPED},"ts":<unix seconds>}}',
+        run=_on_connection(peer, talk),
+    )
+
+
+def _stamped_anew(peer: Peer, stamps: list[tuple[float, float]]) -> Check:
+    """Whoever keeps replies instead of making them answers with the stamp of before."""
+
+    def talk(websocket: WebSocket) -> str:
+        before, came = stamps[-1] if stamps else (0.0, 0.0)
+        with interrupt.waiting():
+            time.sleep(max(0.0, came + _STAMP_ADVANCES_S - time.monotonic()))
+        websocket.send_text(_number(_STAMPED))
+        got = websocket.read_message()
+        if _stamp_of(got, _STAMPED, "") <= before:
+            raise Mismatch(expected=f"ts above {before}", received=got.describe())
+        return got.describe()
+
+    return Check(
+        id="count.stamp_anew",
+        sent=f"text {_number(_STAMPED)}, {_STAMP_ADVANCES_S:g} s after it was first sent",
+        expected="a later ts",
+        run=_on_connection(peer, talk),
+    )
 
 
 def _count(peer: Peer, id_: str, message: str, number: int, *, required: bool = True) -> Check:
