@@ -179,3 +179,44 @@ def test_a_window_of_8_bits_is_kept_or_declined() -> None:
     assert outcome("server_window_8", deflating(f"{agreed}8", 10, text)).outcome == "failed"
     assert outcome("server_window_8", deflating(f"{agreed}9", 9, text)).outcome == "failed"
     assert outcome("server_window_8", saying(HI)).outcome == "not_applicable"
+
+
+def test_the_code_of_another_fault_is_a_fault_too() -> None:
+    def closing(code: int) -> Reply:
+        return saying(encode_frame(CLOSE, code.to_bytes(2), mask=False))
+
+    def closes(data: bytes) -> bool:
+        return not data.startswith(b"GET")
+
+    for id_, best in (("utf8_byte", 1007), ("opcode_3", 1002), ("close_code_999", 1002)):
+        for code in (best, 1003, 1008, 4000):
+            assert outcome(id_, closing(code), closes=closes).outcome == "passed", (id_, code)
+        for code in (1000, 1001, 1005):
+            assert outcome(id_, closing(code), closes=closes).outcome == "failed", (id_, code)
+
+
+def test_a_server_may_end_each_message_with_a_final_block() -> None:
+    text = b"hello hello hello hello"
+    window = zlib.compressobj(wbits=-15, zdict=text)
+    first = zlib.compressobj(wbits=-15)
+    messages = [
+        encode_frame(
+            TEXT,
+            one.compress(text) + one.flush(zlib.Z_FINISH) + b"\x00",
+            reserved=RSV1,
+            mask=False,
+        )
+        for one in (first, window)
+    ]
+    sent = iter([b"", *messages])
+    reply = saying(b"", "Sec-WebSocket-Extensions: permessage-deflate")
+    found = outcome("context_takeover", lambda data: reply(data) + next(sent))
+    assert (found.outcome, found.received) == ("passed", 'text "hello hello hello hello"')
+
+
+def test_an_unmasked_close_frame_may_be_answered_with_any_code() -> None:
+    close = encode_frame(CLOSE, b"\x03\xe8", mask=False)
+    ended = outcome(
+        "unmasked_close", saying(close), closes=lambda data: not data.startswith(b"GET")
+    )
+    assert ended.outcome == "passed"

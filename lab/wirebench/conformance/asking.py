@@ -13,13 +13,19 @@ from wirebench.verify.http import Connection, Peer, PeerError, Response, Silence
 TIMEOUT_S = 1.0
 """Wait no longer than this for a server that expects more bytes."""
 CLOSE_WITHIN_S = 2.0
+VERSIONS = ("HTTP/1.1", "HTTP/1.0")
+"""A server should answer with its highest version (RFC 9110 section 6.2), and need not: some refuse
+a request that they could not read with an HTTP/1.0.
+"""
+STATUS_LINES = re.compile(rb"HTTP/1\.[01] ([1-5])[0-9]{2} ")
 FIELD_LINE = re.compile(rb"[!#$%&'*+.^_`|~0-9A-Za-z-]+:[\t -~\x80-\xff]*")
 """RFC 9112 section 5: a token, a colon, and text without control characters."""
 
 
 @contextmanager
 def connected(target: Target) -> Iterator[Connection]:
-    connection = Connection(Peer(port=target.port, host=target.host), timeout_s=TIMEOUT_S)
+    peer = Peer(port=target.port, host=target.host)
+    connection = Connection(peer, timeout_s=TIMEOUT_S, versions=VERSIONS)
     try:
         yield connection
     finally:
@@ -99,11 +105,15 @@ def is_end(error: PeerError) -> bool:
     return str(error).startswith("closed") and not isinstance(error, SilenceError)
 
 
+SERVED_ALONE = "200, then the end of the connection"
+
+
 def framed(
     target: Target, data: bytes, *, refusals: Sequence[int] = (400, 405, 411, 413, 501)
 ) -> str:
     """A request whose body ends where the standard says: served together with the request behind
-    it, or refused with the connection closed.
+    it, or refused with the connection closed. A server that does not read the body of a request
+    that it serves ends the connection as well (RFC 9112 section 9.3).
 
     No part of the body may be taken for a request.
     """
@@ -111,7 +121,7 @@ def framed(
         first = refusal(connection, data + head(target, "Connection: close"))
         if first.status in refusals:
             second = connection.read_to_end()
-            if second.startswith(b"HTTP/1.1 200"):
+            if second.startswith((b"HTTP/1.1 200", b"HTTP/1.0 200")):
                 return f"{first.describe()}; then 200 to the request behind it"
             if second:
                 raise Mismatch(
@@ -121,7 +131,12 @@ def framed(
             return f"{first.describe()}, then the end of the connection"
         if first.status != 200:
             raise Mismatch(expected="200, or a refusal", received=first.describe())
-        following = connection.read_response()
+        try:
+            following = connection.read_response()
+        except PeerError as error:
+            if is_end(error) and not connection.read_to_end():
+                return SERVED_ALONE
+            raise
         if following.status != 200:
             raise Mismatch(
                 expected="200 to the request behind the body",
@@ -144,9 +159,36 @@ def ends_there(target: Target, data: bytes) -> str:
         rest = connection.read_to_end()
     if not rest:
         return f"{first.describe()}, then the end of the connection"
-    if first.status < 400 and rest.startswith((b"HTTP/1.1 4", b"HTTP/1.1 5")):
+    found = STATUS_LINES.match(rest)
+    if first.status < 400 and found is not None and found[1] >= b"4":
         return f"{first.describe()}; then a refusal, and the end"
     raise Mismatch(
         expected="no response to what lies behind",
         received=f"{first.describe()}; then {rest[:200]!r}",
     )
+
+
+def not_behind(target: Target, data: bytes) -> str:
+    """The beginning of a request whose body has no end yet: what is sent behind it is still body,
+    and no request. It gets one response, sooner or later, or none.
+    """
+    found: list[Response] = []
+    end = "and it reads on"
+    with connected(target) as connection:
+        connection.send(data)
+        for more in (b"", plain(target), b""):
+            try:
+                found.append(send_and_read(connection, more))
+            except SilenceError:
+                continue
+            except PeerError as error:
+                if not found and is_end(error):
+                    raise UnspokenError(str(error)) from error
+                end = "then the end"
+                break
+            if len(found) > 1:
+                break
+    said = "; ".join(one.describe() for one in found) or "nothing"
+    if len(found) > 1:
+        raise Mismatch(expected="no response to bytes of the body", received=said)
+    return f"{said}, {end}"

@@ -50,19 +50,29 @@ class Deflated:
         self._compressor = zlib.compressobj(wbits=-self._client_bits)
         self._server_bits = int(agreed.get("server_max_window_bits") or 15)
         self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
+        self._window = b""
         self._opcode = -1  # of the message that has begun
         self._marked = False
         self._parts: list[bytes] = []
 
     def _inflated(self, data: bytes) -> bytes:
         """In small steps: zlib looks at how far references go back only when they leave what it has
-        just written.
+        just written. Behind a final block, with which a message may end (section 7.2.3.4), another
+        begins, which may refer to what was there before.
         """
-        text, rest = bytearray(), data + TAIL
+        before, text, rest = self._window, bytearray(), data + TAIL
         while rest and len(text) < LARGEST_MESSAGE:
             text += self._decompressor.decompress(rest, INFLATED_AT_ONCE)
             rest = self._decompressor.unconsumed_tail
+            if self._decompressor.eof:
+                rest = self._decompressor.unused_data
+                self._begin_to_inflate(before + text)
+        self._window = (before + text)[-(1 << self._server_bits) :]
         return bytes(text)
+
+    def _begin_to_inflate(self, before: bytes = b"") -> None:
+        self._window = before[-(1 << self._server_bits) :]
+        self._decompressor = zlib.decompressobj(wbits=-self._server_bits, zdict=self._window)
 
     def compressed(self, payload: bytes) -> bytes:
         if "client_no_context_takeover" in self.agreed:
@@ -100,7 +110,7 @@ class Deflated:
         self._opcode, self._parts = -1, []
         if self._marked:
             if "server_no_context_takeover" in self.agreed:
-                self._decompressor = zlib.decompressobj(wbits=-self._server_bits)
+                self._begin_to_inflate()
             try:
                 data = self._inflated(data)
             except zlib.error as error:

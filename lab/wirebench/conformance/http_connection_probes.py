@@ -12,10 +12,12 @@ from functools import partial
 
 from wirebench.conformance.asking import (
     CLOSE_WITHIN_S,
+    STATUS_LINES,
     answered,
     connected,
     head,
     is_end,
+    not_behind,
     plain,
     refusal,
     refused,
@@ -23,7 +25,7 @@ from wirebench.conformance.asking import (
 )
 from wirebench.conformance.types import NotApplicableError, Probe, Target, UnspokenError, probe
 from wirebench.verify.checks import Mismatch
-from wirebench.verify.http import PeerError, Response, SilenceError, show
+from wirebench.verify.http import PeerError, Response, show
 
 LARGE_BODY_BYTES = 4 * 1024 * 1024
 HUGE = 10**12
@@ -33,6 +35,7 @@ FIXDATE = re.compile(
     r"(Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d (Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
     r" \d{4} \d\d:\d\d:\d\d GMT"
 )
+FRAME_HEAD_BYTES, SETTINGS = 9, 4  # RFC 9113 sections 4.1 and 6.5
 CLIENT_HELLO = b"\x16\x03\x01\x00\x85\x01\x00\x00\x81\x03\x03" + bytes(range(120))
 _probe = partial(probe, "http")
 
@@ -195,7 +198,7 @@ def _ends() -> Iterator[Probe]:
         "9112 9.3 MUST",
         f"POST with Content-Length: {HUGE}, then a request as part of its body",
         "no response to a request inside the body: it is read, or the connection ends",
-        _huge,
+        lambda t: not_behind(t, head(t, f"Content-Length: {HUGE}", method="POST") + b"x"),
     )
 
 
@@ -213,7 +216,7 @@ def _close_1_0(target: Target) -> str:
     with connected(target) as connection:
         connection.send(request * 2)
         received = connection.read_to_end()
-    if received.count(b"HTTP/1.") != 1:
+    if len(STATUS_LINES.findall(received)) != 1:
         raise Mismatch(expected="one response", received=show(received))
     return f"{show(received[:20])}..., then the end"
 
@@ -248,29 +251,6 @@ def _refused_before_body(target: Target) -> str:
     return f"{response.describe()}; it stays open"
 
 
-def _huge(target: Target) -> str:
-    with connected(target) as connection:
-        connection.send(head(target, f"Content-Length: {HUGE}", method="POST") + b"x")
-        try:
-            response = connection.read_response()
-        except PeerError as error:
-            if is_end(error):
-                raise UnspokenError(str(error)) from error
-            return "nothing yet: it waits for the body"
-        with suppress(PeerError):
-            connection.send(plain(target))
-        try:
-            following = connection.read_response()
-        except SilenceError:
-            return f"{response.describe()}; it reads on"
-        except PeerError:
-            return f"{response.describe()}, then the end"
-    raise Mismatch(
-        expected="no response to bytes of the body",
-        received=f"{response.describe()}; then {following.describe()}",
-    )
-
-
 # ---- bytes of other protocols ----
 
 
@@ -286,8 +266,8 @@ def _other_protocols() -> Iterator[Probe]:
         "http_2_preface",
         "9110 15.6.6 SHOULD",
         "the connection preface of HTTP/2",
-        "505, or 400",
-        lambda t: refused(t, b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", statuses=(505, 400)),
+        "505, or 400 (or HTTP/2)",
+        _http_2_preface,
     )
     yield _probe(
         "tls_hello",
@@ -296,6 +276,24 @@ def _other_protocols() -> Iterator[Probe]:
         "400 or the end, not silence",
         _tls_hello,
     )
+
+
+def _http_2_preface(target: Target) -> str:
+    with connected(target) as connection:
+        try:
+            connection.send(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+            first = connection.read_exactly(FRAME_HEAD_BYTES, "a response")
+        except PeerError as error:
+            if is_end(error):
+                raise UnspokenError(str(error)) from error
+            raise
+        if first[3] == SETTINGS:
+            raise NotApplicableError("it speaks HTTP/2 as well")
+        connection.push_back(first)
+        response = connection.read_response()
+    if response.status not in (505, 400):
+        raise Mismatch(expected="505, or 400", received=response.describe())
+    return response.describe()
 
 
 def _tls_hello(target: Target) -> str:

@@ -6,7 +6,9 @@ from collections.abc import Iterator
 
 from wirebench.conformance.asking import (
     CLOSE_WITHIN_S,
+    STATUS_LINES,
     connected,
+    ends_there,
     framed,
     head,
     refusal,
@@ -43,18 +45,14 @@ def framing_probes() -> Iterator[Probe]:
         ("hexadecimal", "0x5"),
         ("word", "five"),
         ("list", "5, 6"),
-        ("huge", "9" * 40),
     ):
         yield http_probe(
             f"length_{name}",
             "9112 6.3 MUST",
             f"Content-Length: {text}",
-            "400 (a length beyond all bounds: or 413), then the end",
+            "400, then the end",
             lambda t, text=text: refused(  # type: ignore[misc]
-                t,
-                head(t, f"Content-Length: {text}") + b"hello",
-                statuses=(400, 413) if text[0] == "9" else (400,),
-                closes=True,
+                t, head(t, f"Content-Length: {text}") + b"hello", closes=True
             ),
         )
     yield http_probe(
@@ -78,9 +76,9 @@ def framing_probes() -> Iterator[Probe]:
     )
     yield http_probe(
         "chunked_twice",
-        "9112 7.1 MUST",
+        "9112 6.1 MAY",
         "Transfer-Encoding: chunked, chunked",
-        "400, or 501",
+        "400, or 501 (only senders are bound to apply it once)",
         lambda t: refused(
             t, head(t, "Transfer-Encoding: chunked, chunked") + b"0\r\n\r\n", statuses=(400, 501)
         ),
@@ -128,7 +126,7 @@ def _coding_in_1_0(target: Target) -> str:
         )
         connection.send(data)
         received = connection.read_to_end()
-        if received.count(b"HTTP/1.") > 1:
+        if len(STATUS_LINES.findall(received)) > 1:
             raise Mismatch(expected="one response, then the end", received=show(received))
     return f"{show(received[:40])}..., then the end"
 
@@ -151,8 +149,8 @@ def chunk_probes() -> Iterator[Probe]:
             name,
             standard,
             f"a chunked body {what}",
-            "a refusal, and the end of the connection",
-            lambda t: _bad_chunk(t, head(t, "Transfer-Encoding: chunked") + body),
+            "a refusal or a response, then the end: nothing behind the body is served",
+            lambda t: ends_there(t, head(t, "Transfer-Encoding: chunked") + body),
         )
 
     yield good("chunked", "9112 7.1 MUST", "", b"5\r\nhello\r\n3\r\nyou\r\n0\r\n\r\n")
@@ -192,16 +190,3 @@ def chunk_probes() -> Iterator[Probe]:
             "9112 7.1.1 MAY",
         )
     yield bad("chunk_end_missing", "whose chunk is longer than its size", b"5\r\nhelloXX0\r\n\r\n")
-
-
-def _bad_chunk(target: Target, data: bytes) -> str:
-    """400, the resource's own refusal, or the end; never 200 to something that lies behind."""
-    with connected(target) as connection:
-        first = refusal(connection, data + head(target, "Connection: close"))
-        rest = connection.read_to_end()
-        if rest:
-            raise Mismatch(
-                expected="one response, then the end",
-                received=f"{first.describe()}; then {rest[:200]!r}",
-            )
-        return f"{first.describe()}, then the end"

@@ -28,7 +28,7 @@ PAUSE_S = 0.001
 REFUSALS = (400, 405, 411, 413, 501)
 MISSING = "/no/such/resource"
 FUTURE = "Thu, 31 Dec 2099 23:59:59 GMT"
-STATUS_LINE = re.compile(rb"HTTP/1\.1 [1-5][0-9]{2} [\t -~\x80-\xff]*")
+STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] [1-5][0-9]{2} [\t -~\x80-\xff]*")
 SINGLE_FIELDS = ("content-length", "content-type", "date", "etag", "last-modified", "server")
 _probe = partial(probe, "http")
 
@@ -179,7 +179,7 @@ def _nothing_more(connection: Connection) -> None:
 
 def _forms() -> Iterator[Probe]:
     for name, standard, path, expected in (
-        ("status_line_form", "9112 4 MUST", None, "HTTP/1.1, three digits, a space and a reason"),
+        ("status_line_form", "9112 4 MUST", None, "a version, three digits, a space and a reason"),
         ("status_line_form_of_error", "9112 4 MUST", MISSING, "the same of an error"),
         ("field_lines_form", "9112 5 MUST", None, "lines that end in CRLF: a token, a colon, text"),
         ("field_lines_form_of_error", "9112 5 MUST", MISSING, "the same of an error"),
@@ -199,13 +199,18 @@ def _forms() -> Iterator[Probe]:
         "fields that are no lists at most once: Content-Length, Content-Type, Date and others",
         _fields_once,
     )
-    yield _probe(
-        "version_said",
-        "9110 6.2 SHOULD",
-        "GET of HTTP/1.0",
-        "HTTP/1.1, the version that the server conforms to",
-        _version_said,
-    )
+    for name, sent, version, path in (
+        ("version_said", "GET of HTTP/1.0", "1.0", None),
+        ("version_said_1_1", "GET", "1.1", None),
+        ("version_said_of_error", "GET of a resource that is missing", "1.1", MISSING),
+    ):
+        yield _probe(
+            name,
+            "9110 6.2 SHOULD",
+            sent,
+            "HTTP/1.1, the version that the server conforms to",
+            lambda t, version=version, path=path: _version_said(t, version, path),  # type: ignore[misc]
+        )
     yield _probe(
         "content_type", "9110 8.3 SHOULD", "GET", "a Content-Type with content", _content_type
     )
@@ -234,7 +239,7 @@ def _raw_head(target: Target, path: str | None) -> bytes:
 def _status_line(raw: bytes) -> str:
     line = raw.split(b"\r\n")[0]
     if not STATUS_LINE.fullmatch(line):
-        raise Mismatch(expected="HTTP/1.1, three digits, a space, a reason", received=show(line))
+        raise Mismatch(expected="a version, three digits, a space, a reason", received=show(line))
     return show(line)
 
 
@@ -254,9 +259,9 @@ def _fields_once(target: Target) -> str:
     return f"{len(counts)} names"
 
 
-def _version_said(target: Target) -> str:
+def _version_said(target: Target, version: str, path: str | None) -> str:
     with connected(target) as connection:
-        request = f"GET {target.path} HTTP/1.0\r\nHost: {target.authority}\r\n\r\n"
+        request = f"GET {path or target.path} HTTP/{version}\r\nHost: {target.authority}\r\n\r\n"
         connection.send(request.encode("latin-1"))
         said = connection.read_exactly(8, "a status line")
     if said != b"HTTP/1.1":
