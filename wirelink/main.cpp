@@ -32,10 +32,12 @@ using wirelink::endpoint;
 constexpr int exit_setup = 2;   // the link could not be made
 constexpr int exit_usage = 64;  // sysexits(3) EX_USAGE
 
-std::string counters_json(const wirelink::path_counters& counters) {
-    return fmt::format(R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{}}})",
-                       counters.forwarded, counters.bytes, counters.lost, counters.overflowed,
-                       counters.reordered);
+std::string counters_json(const wirelink::path_counters& counters,
+                          std::optional<std::uint64_t> missed) {
+    return fmt::format(
+        R"({{"forwarded":{},"bytes":{},"lost":{},"overflowed":{},"reordered":{},"missed":{}}})",
+        counters.forwarded, counters.bytes, counters.lost, counters.overflowed, counters.reordered,
+        missed ? fmt::format("{}", *missed) : std::string("null"));
 }
 
 std::string counters_json(const std::optional<wirelink::netem_counters>& counters) {
@@ -129,8 +131,8 @@ int run(const wirelink::path_options& each_way, const std::string& emulator,
     if (file != nullptr && (std::fclose(file) != 0 || !kept))
         throw std::system_error(errno, std::generic_category(), wanted.path);
     fmt::print("{{\"upstream\":{},\"downstream\":{},\"late_ns\":{}}}\n",
-               counters_json(upstream.counters()), counters_json(downstream.counters()),
-               lateness_json(late));
+               counters_json(upstream.counters(), client.missed(device)),
+               counters_json(downstream.counters(), server.missed(device)), lateness_json(late));
     return 0;
 }
 

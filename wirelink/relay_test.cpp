@@ -215,4 +215,36 @@ TEST(relay, carries_what_it_can_of_a_flood_and_counts_the_rest) {
     EXPECT_EQ(code, 0);
 }
 
+TEST(relay, a_burst_waits_until_it_is_taken_and_more_than_that_is_counted) {
+    const int code = in_a_process([] {
+        become_root_in_user_namespace();
+        endpoint client("198.18.0.2");
+        client.add_tun("wan0");
+        const int sender = udp_socket();
+        const sockaddr_in other = address_of("198.18.0.1");
+        ::connect(sender, reinterpret_cast<const sockaddr*>(&other), sizeof(other));
+        const auto send = [&](int count) {
+            for (int i = 0; i < count; ++i) ::send(sender, "x", 1, 0);
+        };
+        const auto take_all = [&] {
+            std::array<std::byte, 2048> packet{};
+            int taken = 0;
+            while (::read(client.tun, packet.data(), packet.size()) > 0) ++taken;
+            return taken;
+        };
+        send(5'000);
+        EXPECT_EQ(client.missed("wan0"), 0U);
+        EXPECT_GE(take_all(), 5'000);
+        send(20'000);
+        const int taken = take_all();
+        const auto missed = client.missed("wan0");
+        ASSERT_TRUE(missed);
+        EXPECT_GT(*missed, 0U);
+        EXPECT_GE(static_cast<std::uint64_t>(taken) + *missed, 20'000U);
+        ::close(sender);
+    });
+    if (code == 77) GTEST_SKIP() << "no network namespaces here";
+    EXPECT_EQ(code, 0);
+}
+
 }  // namespace wirelink::relay_test

@@ -100,6 +100,7 @@ def test_without_netem_the_packets_pass_through_wirelink(wirelink: Path, tmp_pat
     assert opened["emulator"] == "tun"
     assert len(world.calls()) == 1
     assert min(closed[way]["forwarded"] for way in ("upstream", "downstream")) >= 1
+    assert [closed[way]["missed"] for way in ("upstream", "downstream")] == [0, 0]
     assert 0 <= closed["late_ns"]["p50"] <= closed["late_ns"]["p99"] <= closed["late_ns"]["max"]
 
 
