@@ -13,7 +13,14 @@ import pytest
 
 from misbehaving.support import CALLS, CLOSED, assert_free, generator, leaves_nothing, program, spec
 from wirebench.catalog.errors import CatalogError
-from wirebench.catalog.loads import BroadcastLoad, EachLoad, IdleLoad, RampLoad, StormLoad
+from wirebench.catalog.loads import (
+    BroadcastLoad,
+    EachLoad,
+    IdleLoad,
+    Policy,
+    RampLoad,
+    StormLoad,
+)
 from wirebench.catalog.workloads import GivenRequest
 from wirebench.process import cgroup, ports, process, start
 from wirebench.process.supervise import Supervisor
@@ -318,6 +325,42 @@ def test_a_ramp_counts_up_to_where_it_breaks(
     assert len(result.warnings) == len(warnings)
     for words, warning in zip(warnings, result.warnings, strict=True):
         assert words in warning
+
+
+@pytest.mark.parametrize(
+    ("fault", "closes", "policy", "warnings"),
+    [
+        ("none", False, "reuse", []),
+        (
+            "ends_at_100",
+            False,
+            "reuse",
+            ["ended_connections: 6 were opened where 2 were to be kept"],
+        ),
+        ("ends_at_100", False, "new", []),
+        ("announces_close", True, "reuse", []),
+    ],
+)
+def test_a_server_that_ends_kept_connections_is_warned_of(
+    fault: str,
+    closes: bool,
+    policy: Policy,
+    warnings: list[str],
+    supervisor: Supervisor,
+    tmp_path: Path,
+) -> None:
+    one = replace(spec(fault, tmp_path).contestant, closes=closes)
+    result = serve(
+        fault,
+        supervisor,
+        tmp_path,
+        wireload=real_generator(),
+        contestant=one,
+        load=EachLoad(producers=2, messages=250, delay_ms=0, policy=policy, threads=1),
+        timeout_ns=PATIENT_NS,
+    )
+    assert result.status == "ok"
+    assert list(result.warnings) == warnings
 
 
 def test_a_ramp_whose_first_round_is_wrong_is_a_failure(

@@ -92,14 +92,17 @@ class Server:
             closes = (
                 closes
                 or self.fault in ("closes_each", "announces_close")
-                or (self.fault == "closes_at_100" and served >= CLOSE_AFTER)
+                or (self.fault in ("closes_at_100", "ends_at_100") and served >= CLOSE_AFTER)
             )
-            writer.write(self.reply(path))
+            announced = self.fault in ("announces_close", "keeps_in_spite") or (
+                self.fault == "ends_at_100" and closes
+            )
+            writer.write(self.reply(path, announced=announced))
             await writer.drain()
             if closes:
                 return
 
-    def reply(self, path: str) -> bytes:
+    def reply(self, path: str, *, announced: bool) -> bytes:
         status, body, kind = "404 Not Found", b"no", "text/plain"
         size = path.removeprefix("/payload/")
         if size.isdigit() and self.fault in ("payload", "counts", "crashes_under_load"):
@@ -126,7 +129,7 @@ class Server:
             f"{version} {status}",
             f"Content-Type: {kind}; charset=utf-8",
             f"Content-Length: {len(body)}",
-            *(["Connection: close"] if self.fault in ("announces_close", "keeps_in_spite") else []),
+            *(["Connection: close"] if announced else []),
             "",
             "",
         ]

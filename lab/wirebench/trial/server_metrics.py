@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Literal
 
-from wirebench.catalog.loads import EachLoad, IdleLoad, OpenLoad, RampLoad, StormLoad
+from wirebench.catalog.loads import (
+    ClosedLoad,
+    EachLoad,
+    IdleLoad,
+    OpenLoad,
+    RampLoad,
+    StormLoad,
+    most_connections,
+)
 from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
@@ -368,6 +376,19 @@ def _kind(document: Document, errors: Mapping[str, int]) -> FailureKind:
         return _BY_KIND.get(max(errors, key=lambda kind: errors[kind]), "generator_failed")
     # Connected and asked, but not one reply or error inside the window: replies never came.
     return "hung" if document.connect.opened > 0 else "generator_failed"
+
+
+def ended_connections(document: Document, load: ServerLoad) -> str | None:
+    """The warning of a server that ends connections that are to be kept, as HTTP lets it: what it
+    and the generator do to open others is in its figures.
+    """
+    kept = isinstance(load, ClosedLoad | OpenLoad) or (
+        isinstance(load, EachLoad) and load.policy == "reuse"
+    )
+    opened, asked = document.requests.connections_opened or 0, most_connections(load)
+    if not kept or opened <= asked:
+        return None
+    return f"ended_connections: {opened:,} were opened where {asked:,} were to be kept"
 
 
 def partial_errors(document: Document, load: ServerLoad) -> str:

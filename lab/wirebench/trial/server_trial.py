@@ -445,6 +445,9 @@ def _judge(
         outcome.validity["void"] = server_metrics.void_reason(document, load)
         slow = server_metrics.too_slow(document, load)
         outcome.warnings += [slow] if slow is not None else []
+    if judgement == "right" and not spec.contestant.closes:
+        ended = server_metrics.ended_connections(document, load)
+        outcome.warnings += [ended] if ended is not None else []
     if judgement == "partly":
         outcome.warnings.append(server_metrics.partial_errors(document, load))
         if run.hung:
