@@ -164,6 +164,17 @@ def test_a_server_without_tcp_nodelay_is_advised_of_it(
     assert [one.id for one in verdict.advice if "nodelay" in one.id] == advice
 
 
+def test_a_server_that_logs_each_request_is_advised_of_it(supervisor: Supervisor) -> None:
+    found = {
+        fault: verify_server(f"fake/{fault}", "http.hello", program("server.py", fault), supervisor)
+        for fault in ("none", "logs")
+    }
+    assert all(one.passed for one in found.values())
+    said = {fault: [check.id for check in one.advice] for fault, one in found.items()}
+    assert "parity.quiet" not in said["none"]
+    assert "parity.quiet" in said["logs"]
+
+
 @pytest.mark.parametrize(
     ("fault", "workload", "check"),
     [

@@ -83,6 +83,8 @@ class Server:
                 return
             served += 1
             self.requests += 1
+            if self.fault == "logs":
+                print(f"127.0.0.1 {lines[0]} 200", flush=True)
             if self.fault == "crashes_under_load" and self.requests > CRASH_AFTER:
                 print("the cat sat on the keyboard", flush=True)
                 os._exit(7)

@@ -49,6 +49,8 @@ class Tail:
     def __init__(self, stream: IO[bytes]) -> None:
         self._stream = stream
         self._data = bytearray()
+        self.total_bytes = 0
+        """All that came, kept or not."""
         self._lock = threading.Lock()
         self._thread = threading.Thread(target=self._read, name="wirebench-output", daemon=True)
         self._thread.start()
@@ -64,6 +66,7 @@ class Tail:
                 return
             with self._lock:
                 self._data += chunk
+                self.total_bytes += len(chunk)
                 del self._data[:-TAIL_BYTES]
 
     def text(self) -> str:

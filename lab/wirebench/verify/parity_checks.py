@@ -26,6 +26,9 @@ _CROWD_WITHIN_S = 0.9
 HEAD_WITHIN_S = 75.0
 """The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
 
+QUIET_BYTES = 16_384
+"""Less than a line for each of the requests of a check, more than a banner and some warnings."""
+
 _GETS: Mapping[Workload, str] = {
     "http.hello": "/route_01",
     "http.payload": "/payload/16",
@@ -129,6 +132,26 @@ def _held(waiting: selectors.BaseSelector, until: float) -> int:
             waiting.unregister(one)
             held += one.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
     return held
+
+
+def quiet_check(printed: Callable[[], int]) -> Check:
+    """``printed``: how many bytes the server has printed so far, through all the other checks."""
+    expected = f"no log: at most {QUIET_BYTES:,} bytes of output"
+
+    def run() -> str:
+        count = printed()
+        if count > QUIET_BYTES:
+            raise Mismatch(expected=expected, received=f"{count:,} bytes")
+        return f"{count:,} bytes"
+
+    return Check(
+        id="parity.quiet",
+        sent="all requests until here",
+        expected=expected,
+        run=run,
+        # A library may print what nobody can turn off.
+        required=False,
+    )
 
 
 def slow_head_check(peer: Peer, *, within_s: float = HEAD_WITHIN_S) -> Check:

@@ -30,7 +30,12 @@ from wirebench.verify.http_workloads import (
     posted_payload_checks,
     rest_checks,
 )
-from wirebench.verify.parity_checks import crowd_check, nodelay_check, slow_head_check
+from wirebench.verify.parity_checks import (
+    crowd_check,
+    nodelay_check,
+    quiet_check,
+    slow_head_check,
+)
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 from wirebench.verify.websocket_workloads import broadcast_checks, count_checks, echo_checks
 
@@ -134,6 +139,7 @@ def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool)
         yield from _questions(starts.workload, peer, starts.traits)
         yield _nodelay(starts, server, peer)
         yield crowd_check(peer)
+        yield quiet_check(lambda: server.process.output.total_bytes)
         if timeouts:
             yield slow_head_check(peer)
 
