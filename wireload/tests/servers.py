@@ -405,6 +405,14 @@ def load(server: Server, *arguments: str, scheme: str = "http", path: str = "/")
     return Run(done.returncode, json.loads(done.stdout), done.stderr)
 
 
+def load_ws(server: Server, *arguments: str) -> Run:
+    return load(server, *arguments, scheme="ws")
+
+
+def counted(message: bytes) -> bytes:
+    return json.dumps({"c": json.loads(message)["c"], "ts": time.time()}).encode()
+
+
 @contextmanager
 def under_load(
     server: Server, *arguments: str, scheme: str = "http"

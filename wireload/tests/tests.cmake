@@ -22,13 +22,14 @@ if(WIREBENCH_SANITIZE)
 endif()
 set(wireload_environment "WIRELOAD=$<TARGET_FILE:wireload>" "TRUTH_SERVER=$<TARGET_FILE:truth_server>"
   "WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
-foreach(suite IN ITEMS http requests checks broken uring websocket broadcast deflate output open_loop turns parts tls docs)
+foreach(suite IN ITEMS http requests checks broken uring websocket websocket_broken broadcast deflate output screen open_loop
+    turns parts tls docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "${wireload_environment}")
 endforeach()
 
 # The longest first: the short ones fill what is left beside them.
-set_tests_properties(wireload_broken wireload_open_loop wireload_websocket PROPERTIES COST 15)
+set_tests_properties(wireload_broken wireload_open_loop wireload_websocket wireload_websocket_broken PROPERTIES COST 15)
 
 # Servers that answer with anything.
 add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
