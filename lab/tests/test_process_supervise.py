@@ -336,6 +336,37 @@ def program(code: str, folder: Path) -> Program:
     return Program(argv=(sys.executable, "-c", code, "{port}"), folder=folder)
 
 
+OTHER = """
+import socket, sys
+with socket.create_server(("127.0.0.1", 0)) as taken:
+    print(taken.getsockname()[1], flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
+def test_a_port_that_another_program_has_is_not_ours_by_another_address() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", OTHER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        port = int(other.stdout.readline())
+        with socket.create_server(("::1", port), family=socket.AF_INET6):
+            assert not ports.listens_for({os.getpid()}, port)
+            assert ports.listens_for({other.pid}, port)
+        other.communicate()
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0", "::", "::ffff:127.0.0.1"])
+def test_a_server_is_seen_to_listen_by_whatever_address(host: str) -> None:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.create_server((host, 0), family=family, dualstack_ipv6=":" in host) as ours:
+        port = ours.getsockname()[1]
+        assert procfs.listener_inodes(port, address=ports.HOST)
+        assert ports.listens_for({os.getpid()}, port)
+        assert not ports.listens_for({1}, port)
+
+
 def test_a_server_that_listens_elsewhere_is_told_where(tmp_path: Path) -> None:
     """Node.js takes ``localhost`` for ::1."""
     code = """

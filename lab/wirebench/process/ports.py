@@ -112,8 +112,8 @@ def _any_certificate() -> ssl.SSLContext:
 
 
 def listens_for(pids: set[int], port: int) -> bool:
-    """Whether one of these processes owns the port's listening socket. True where the host hides
-    that.
+    """Whether one of these processes owns the listening socket of ``HOST`` at the port. True where
+    the host hides that.
     """
-    inodes = procfs.listener_inodes(port)
+    inodes = procfs.listener_inodes(port, address=HOST)
     return not inodes or procfs.owns_socket(pids, inodes)

@@ -198,20 +198,41 @@ def sees_listeners() -> bool:
     return _read(PROC / "net" / "tcp") is not None
 
 
-def listener_inodes(port: int, *, pid: int | None = None) -> set[int]:
+def listener_inodes(port: int, *, pid: int | None = None, address: str | None = None) -> set[int]:
     """The inodes of the sockets that listen on the TCP port, in the network namespace of the
-    process or in our own.
+    process or in our own; with ``address``, those that take what is sent to this IPv4 address.
     """
     # Local address and port, remote ones, state, five fields, inode. A table has a line for each
     # connection that lingers: tens of thousands.
     listener = re.compile(
-        rb":%04X [0-9A-F]+:[0-9A-F]{4} %s(?: +\S+){5} +(\d+)" % (port, _TCP_LISTEN)
+        rb"([0-9A-F]+):%04X [0-9A-F]+:[0-9A-F]{4} %s(?: +\S+){5} +(\d+)" % (port, _TCP_LISTEN)
     )
     return {
         int(inode)
         for table in ("tcp", "tcp6")
-        for inode in listener.findall(_read(_net(pid) / table) or b"")
+        for host, inode in listener.findall(_read(_net(pid) / table) or b"")
+        if address is None or _takes(_address(host.decode()), ipaddress.IPv4Address(address))
     }
+
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+def _address(words: str) -> Address:
+    """Words of four bytes, each in the byte order of the host."""
+    return ipaddress.ip_address(
+        b"".join(
+            int(words[at : at + 8], 16).to_bytes(4, sys.byteorder) for at in range(0, len(words), 8)
+        )
+    )
+
+
+def _takes(listens_at: Address, address: ipaddress.IPv4Address) -> bool:
+    """An IPv6 socket may take IPv4 as well, by the unspecified address or a mapped one."""
+    if listens_at.is_unspecified:
+        return True
+    mapped = listens_at.ipv4_mapped if isinstance(listens_at, ipaddress.IPv6Address) else None
+    return address in (listens_at, mapped)
 
 
 def connection_inodes(port: int, client_port: int) -> set[int]:
@@ -239,12 +260,7 @@ def listening_at(pids: Iterable[int]) -> tuple[str, ...]:
             fields = line.split()
             if len(fields) > 9 and fields[3] == _TCP_LISTEN and int(fields[9]) in own:
                 host, _, port = fields[1].decode().partition(":")
-                # Words of four bytes, each in the byte order of the host.
-                raw = b"".join(
-                    int(host[at : at + 8], 16).to_bytes(4, sys.byteorder)
-                    for at in range(0, len(host), 8)
-                )
-                address = ipaddress.ip_address(raw)
+                address = _address(host)
                 shown = f"[{address}]" if address.version == 6 else str(address)
                 found[f"{shown}:{int(port, 16)}"] = True
     return tuple(found)
