@@ -33,12 +33,12 @@ def append_records(path: Path, records: Sequence[Any]) -> None:
 
 def read_records(path: Path, adapter: TypeAdapter[Record]) -> list[Record]:
     """The file's records; none if there is no file. A line that cannot be read (torn by a kill,
-    or of another version) is left out.
+    damaged, or of another version) is left out.
     """
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in path.read_bytes().split(b"\n") if path.exists() else ():
         try:
             records.append(adapter.validate_python(json.loads(line)))
-        except (ValueError, ValidationError):
+        except (ValueError, RecursionError, ValidationError):
             continue
     return records
