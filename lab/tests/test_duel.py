@@ -344,6 +344,27 @@ def test_errors_are_counted_by_side() -> None:
     assert document(duel)["errors"] == {"A": 0, "B": 2_400}
 
 
+def test_what_fails_in_a_dropped_block_is_not_counted() -> None:
+    cell = cell_of()
+    stolen = {"steal_ns": 10**9, "watched_ns": 10**9}
+    failure = FailureRecord(kind="closed_early", phase="load", message="closed")
+
+    def given(covariates: dict[str, int | None]) -> list[TrialRecord]:
+        return [
+            replace(one, status="failed", failure=failure, covariates=covariates)
+            if (one.block, one.contestant) == (3, "B")
+            else one
+            for one in trials_of(cell, 8, factor=1, noise=0.01, seed=1)
+        ]
+
+    second = sum(one.contestant == "B" for one in cell.entries)
+    for covariates, count in (({}, second), (stolen, 0)):
+        result = judged(cell, given(covariates), level=0.05, band=0.01)
+        assert result.failed == {"A": 0, "B": count}, "its second entry is the same server"
+        assert result.errors == {"A": 0, "B": count}
+        assert ("failed trials", "0", str(count), "", "") in list(rows(duelled(result), "B"))
+
+
 def test_void_trials_are_told_with_the_reason_of_each() -> None:
     """At a rate most are of a load that was not put on; their figures contradict nothing."""
     cell = cell_of(load=replace(LOAD, rate_per_s=1000.0))

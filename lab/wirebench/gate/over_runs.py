@@ -16,6 +16,7 @@ from wirebench.gate.types import Found, Row
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, changed
+from wirebench.stats.disturbances import counted_trials
 from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.two_runs import Shift
@@ -83,7 +84,8 @@ def over_runs(
         found += own or [Candidate(row=_row(one, "", state="invalid", reason="no figures of it"))]
     keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
     before, after = (
-        [one for one in run.trials if (one.study, one.cell) in keys] for run in (base, head)
+        counted_trials(one for one in run.trials if (one.study, one.cell) in keys)
+        for run in (base, head)
     )
     counted: list[Row] = []
     for one in thresholds:
