@@ -229,12 +229,12 @@ def decide(
         reading=lambda run: said.print(f"reading {run}", highlight=False),
     )
     decision = judged(question, known, catalog, studies)
+    _print(decision)
     if json_file is not None:
         json_file.write_text(
             json.dumps(_document(question, decision), indent=2, ensure_ascii=False) + "\n",
             encoding="utf-8",
         )
-    _print(decision)
     raise typer.Exit(EXIT_OK if decision.shortlist else EXIT_FAILED)
 
 

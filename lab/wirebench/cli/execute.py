@@ -137,7 +137,9 @@ class _Execution:
 
     def carry_out(self) -> int:
         from wirebench.process.interrupt import Interrupted, hold, interruptible
-        from wirebench.run.session import RunStopped, finish
+        from wirebench.run.session import RunStopped
+        from wirebench.stats import counted_trials, repeat_reason
+        from wirebench.store.jsonl import no_room
 
         out = console()
         before = self._stored(self.request.resume)
@@ -160,16 +162,21 @@ class _Execution:
                 with hold():  # a run exists with all its files, or not at all
                     session = self._open(selection, before, bench, out)
                 self._measure(session, out)
-                status, code = "complete", session.exit_code()
+                code = session.exit_code(counted=counted_trials, void=repeat_reason)
+                status = "complete"
             except Interrupted as interrupted:
                 status, code = "interrupted", 128 + interrupted.signum
             except RunStopped as stopped:
                 say_error(str(stopped))
                 status, code = "interrupted", EXIT_UNAVAILABLE
+            except OSError as error:
+                if session is None or (full := no_room(error)) is None:
+                    raise
+                say_error(full)
+                status, code = "interrupted", EXIT_UNAVAILABLE
             finally:
                 if session is not None:
-                    finish(session, status=status, exit_code=code)
-                    session.directory.close()
+                    status, code = _end(session, status=status, code=code)
         if session is None:
             out.print("interrupted before anything was measured", highlight=False)
             return code
@@ -330,6 +337,24 @@ class _Execution:
         measured = self.site.measure(session, plan, look=_look(session, plan), out=out)
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _end(session: Session, *, status: str, code: int) -> tuple[str, int]:
+    """Close the run. The status and exit code that it has in the end."""
+    from wirebench.run.session import finish
+    from wirebench.store.jsonl import no_room
+
+    try:
+        finish(session, status=status, exit_code=code)
+    except OSError as error:
+        if (full := no_room(error)) is None:
+            raise
+        if code != EXIT_UNAVAILABLE:
+            say_error(full)
+        return "interrupted", EXIT_UNAVAILABLE
+    finally:
+        session.directory.close()
+    return status, code
 
 
 def words_to_resume(command: str, run: Path, *, results: Path) -> str:

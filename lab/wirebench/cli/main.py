@@ -20,7 +20,7 @@ from wirebench.cli.console import (
     say_error,
 )
 from wirebench.process.interrupt import ended_by, interruptible
-from wirebench.store.jsonl import NO_ROOM
+from wirebench.store.jsonl import no_room
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -42,9 +42,8 @@ def run_app(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except Exception as error:  # the last resort: report it as our bug
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            where = f"{error.filename}: " if error.filename else ""
-            say_error(f"{where}{error.strerror}; what was stored before is kept")
+        if (full := no_room(error)) is not None:
+            say_error(full)
             return EXIT_UNAVAILABLE
         traceback.print_exc()
         say_error("this is a bug in wirebench; please report the lines above")
