@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import typer
@@ -55,7 +58,25 @@ def _one_line(message: str) -> str:
     return " ".join(message.split()).rstrip(".")
 
 
+def _mend_streams() -> None:
+    """Give output that was closed a place to go, which the next file that is opened would take
+    otherwise. What a terminal cannot show becomes a question mark: results are no reason to fail.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
 def main() -> NoReturn:
+    _mend_streams()
     # Every ``finally`` then runs and stops what was started, whatever signal asks us to stop.
     with interruptible():
         code = run_app(sys.argv[1:])
