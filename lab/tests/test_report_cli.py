@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -34,6 +35,22 @@ def test_report_writes_the_page_where_it_is_asked_to(
     assert page.exists()
     assert (charts / "concurrency.c50.ratios.svg").exists()
     assert str(page) in capsys.readouterr().out
+
+
+def test_a_report_goes_into_what_is_no_file_of_its_own(tmp_path: Path) -> None:
+    """As root, ``--out /dev/stdout`` put a file in the place of the device."""
+    run = write_run(tmp_path, WORLD)
+    page, link, pipe = tmp_path / "page.html", tmp_path / "link.html", tmp_path / "pipe"
+    link.symlink_to(page)
+    assert run_app(["report", str(run), "--out", str(link)]) == EXIT_OK
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_text, "utf-8")
+        assert run_app(["report", str(run), "--out", str(pipe)]) == EXIT_OK
+        assert read.result().startswith("<!doctype html>")
+    assert pipe.is_fifo()
+    assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(

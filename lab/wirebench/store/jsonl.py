@@ -42,7 +42,12 @@ def write_whole(path: Path, value: object) -> None:
 
 
 def write_whole_text(path: Path, text: str) -> None:
-    """The same for any text."""
+    """The same for any text. What is no file of its own, such as ``/dev/stdout``, stays what it is,
+    and is written into.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, encoding="utf-8", errors=_ESCAPED)
+        return
     scratch = path.with_name(f".{path.name}.new")
     try:
         with scratch.open("w", encoding="utf-8", errors=_ESCAPED) as file:
