@@ -7,7 +7,7 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -349,7 +349,7 @@ def test_what_fails_in_a_dropped_block_is_not_counted() -> None:
     stolen = {"steal_ns": 10**9, "watched_ns": 10**9}
     failure = FailureRecord(kind="closed_early", phase="load", message="closed")
 
-    def given(covariates: dict[str, int | None]) -> list[TrialRecord]:
+    def given(covariates: Mapping[str, int]) -> list[TrialRecord]:
         return [
             replace(one, status="failed", failure=failure, covariates=covariates)
             if (one.block, one.contestant) == (3, "B")
