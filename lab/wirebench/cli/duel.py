@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.cli.arguments import check_outputs, options_given
-from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, fail
+from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, fail, for_tables
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -221,7 +221,7 @@ def _conclude(
     sides = {side.name for side in running.sides}
     if any(trial.status == "ok" and trial.contestant in sides for trial in running.trials):
         for part in _shown(duelled):
-            out.print(part)
+            for_tables(out, part).print(part)
     elif code != 0:
         out.print("ended before anything was measured", highlight=False)
     if code == 0 and not any(result.figures.get(side) for side in sides):

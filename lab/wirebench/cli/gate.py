@@ -13,7 +13,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_warning
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, for_tables, say_warning
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -366,7 +366,7 @@ def _print(found: Found) -> None:
         styles = {"holds": "green", "regressed": "red", "invalid": "red"}
         for row in found.rows:
             table.add_row(*(Text(one) for one in cells(row)), style=styles.get(row.state, ""))
-        out.print(table)
+        for_tables(out, table).print(table)
     for note in found.notes:
         out.print(Text(f"  {note}", style="bright_black"))
     out.print(Text(headline(found), style="bold"), soft_wrap=True)

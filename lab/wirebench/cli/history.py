@@ -13,7 +13,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
 from wirebench.cli.arguments import check_known, check_output
-from wirebench.cli.console import console, error_console
+from wirebench.cli.console import console, error_console, for_tables
 from wirebench.cli.report import RESULTS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def list_runs(context: typer.Context, results: Results = None) -> None:
         table.add_column(name, justify="right" if name == "trials" else "left", no_wrap=True)
     for one in runs:
         table.add_row(*(Text(field) for field in _row(one)))
-    console().print(table)
+    for_tables(console(), table).print(table)
 
 
 def _row(one: RunRow) -> tuple[str, ...]:

@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wirebench.cli.console import for_tables
+
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
 # should not wait for it.
 if TYPE_CHECKING:
@@ -63,8 +65,9 @@ def publish(path: Path, out: Console) -> None:
     studies = run.plan.studies if run.plan is not None else ()
 
     def draw(console: Console) -> None:
-        for part in run_tables(analysis, studies, width=console.width):
-            console.print(part)
+        wide = for_tables(console)
+        for part in run_tables(analysis, studies, width=wide.width):
+            wide.print(part)
         for line in precision_lines(run, analysis):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 

@@ -15,7 +15,7 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.study_files import load_studies
 from wirebench.cli.arguments import check_output
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, error_console
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, error_console, for_tables
 from wirebench.cli.report import RESULTS, find_run
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def published(
             )
     except StoreError as error:
         raise CatalogError(str(error)) from error
-    out = console()
+    out = for_tables(console())
     _print_tables(source, shown.ours, shown.article.tables, out)
     for view in shown.further:
         _print_table(view, out)
