@@ -365,6 +365,19 @@ def test_what_fails_in_a_dropped_block_is_not_counted() -> None:
         assert ("failed trials", "0", str(count), "", "") in list(rows(duelled(result), "B"))
 
 
+def test_more_blocks_are_not_promised_of_a_server_that_always_fails() -> None:
+    cell = cell_of()
+    failure = FailureRecord(kind="start_crashed", phase="start", message="it exited with 1")
+    given = [
+        replace(one, status="failed", failure=failure, metrics={}) if one.contestant == "B" else one
+        for one in trials_of(cell, 1, factor=1, noise=0.01, seed=1)
+    ]
+    duel = duelled(judged(cell, given, level=0.05, band=0.01))
+    shown = {row[0]: row[-1] for row in rows(duel, "B")}
+    assert shown["requests/s"] == "open: no block has figures of both"
+    assert {line["more_blocks"] for line in document(duel)["lines"]} == {None}
+
+
 def test_void_trials_are_told_with_the_reason_of_each() -> None:
     """At a rate most are of a load that was not put on; their figures contradict nothing."""
     cell = cell_of(load=replace(LOAD, rate_per_s=1000.0))

@@ -556,7 +556,7 @@ def _announcement(request: DuelRequest, sides: Sequence[Side], load: DuelLoad) -
     for side in sides:
         yield f"{side.name}  {side.label + ': ' if side.label else ''}{side.given}"
     how_long = (
-        f"{request.blocks} blocks"
+        count_of(request.blocks, "block")
         if request.blocks is not None
         else f"at most {rough_duration(request.budget_ns)}"
     )
