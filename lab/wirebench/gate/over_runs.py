@@ -282,7 +282,9 @@ def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
     own = [one for one in run.trials if (one.study, one.cell) == (change.study, change.cell)]
     data = CellData.of(planned, own, DEFAULT)
     warm_up = warm_ups_of(data, DEFAULT).get(change.entry, "not judged")
-    if (why := why_unsound(data, change.entry, warm_up)) is not None:
+    metric = row.threshold.metric
+    zeros = data.why_no_ratio(change.entry, metric) if data.values(change.entry, metric) else None
+    if (why := why_unsound(data, change.entry, warm_up) or zeros) is not None:
         return Candidate(row=replace(row, reason=why))
     return replace(
         figure(row, data, change.entry, host=change.run_effect), head_limited=change.bounds[1]
