@@ -28,6 +28,7 @@ from wirebench.stats.pace import (
     remembered_paces,
     start_records,
 )
+from wirebench.store.jsonl import StoreError
 from wirebench.store.records import Selection
 from wirebench.store.rundir import read_run
 
@@ -182,3 +183,6 @@ def test_kept_figures_that_make_no_sense_are_left_out(tmp_path: Path) -> None:
     (tmp_path / STARTS_FILE).write_bytes(content)
     found = remembered_paces(tmp_path, host_id="h")
     assert found.connects == {("go/x", "http.hello", False): {50: 2e6}}
+    (tmp_path / PACES_FILE).mkdir()
+    with pytest.raises(StoreError, match=r"paces.jsonl: not read: Is a directory"):
+        remembered_paces(tmp_path, host_id="h")
