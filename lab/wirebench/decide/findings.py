@@ -193,7 +193,7 @@ def _measured(
             state: State = "fails" if always else "borderline"
             return Finding(limit=limit, state=state, text=text, where=place.where)
     if entry.summary.failed:
-        trials = entry.summary.trials + entry.summary.failed
+        trials = entry.summary.trials + entry.summary.failed + entry.summary.voided
         text = f"{entry.summary.failed} of {trials} trials failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)

@@ -21,7 +21,7 @@ from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.two_runs import Shift
 from wirebench.stats.types import HistoryRecord
-from wirebench.store.rundir import StoredRun
+from wirebench.store.rundir import PLAN_FILE, StoredRun
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.wrong_replies import errors_of
 
@@ -54,8 +54,10 @@ def check_alike(base: StoredRun, head: StoredRun) -> None:
             " the baseline again here, or compare both versions in one duel"
         )
     for one in (base, head):
-        if one.plan is None or one.info.status != "complete":
+        if one.info.status != "complete":
             raise UnlikeError(f"{one.info.name} is not a complete run, but {one.info.status}")
+        if one.plan is None:
+            raise UnlikeError(f"{one.info.name} has no plan: its {PLAN_FILE} is gone")
     if (others := other_servers(base, head)) is not None:
         raise UnlikeError(f"the baseline is a duel of other servers: {others}")
 
