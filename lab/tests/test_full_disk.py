@@ -13,6 +13,8 @@ import pytest
 
 from duel_world import server
 from run_project import LAB, Project
+from synthetic_run import write_run
+from synthetic_world import World
 from wirebench.cli.main import run_app
 from wirebench.store.jsonl import LineFile, read_lines
 from wirebench.store.rundir import RunDirectory, read_run
@@ -113,6 +115,21 @@ def test_a_run_prints_its_tables_and_can_be_completed(
     run = read_run(project.only_run())
     assert len(run.trials) == 4
     assert project.survivors() == []
+
+
+def test_a_complete_run_that_can_only_be_read_is_shown_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = write_run(tmp_path, World(studies=("concurrency",), samples=20))
+
+    def forbid(path: Path, *_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.setattr("wirebench.cli.table.write_tables", forbid)
+    assert run_app(["run", "--resume", str(run)]) == read_run(run).info.exit_code
+    said = capsys.readouterr()
+    assert "differences within" in said.out, "the table's footnote"
+    assert "table.txt: not written: Read-only file system" in " ".join(said.err.split())
 
 
 def test_lines_that_do_not_fit_leave_nothing_behind(

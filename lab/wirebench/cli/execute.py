@@ -18,7 +18,7 @@ from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.announce import announce, ending_lines
 from wirebench.cli.arguments import check_folder, default_jobs, open_catalog, say_left_out
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
 
@@ -146,7 +146,7 @@ class _Execution:
         if before is not None and before.info.status == "complete":
             out.print(f"{before.info.name} is complete", markup=False, highlight=False)
             if not self.request.dry_run:
-                publish(before.path, out)
+                _show_again(before, out)
             return before.info.exit_code or 0
         if before is not None:
             self._check_study(before)
@@ -337,6 +337,18 @@ class _Execution:
         measured = self.site.measure(session, plan, look=_look(session, plan), out=out)
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_again(run: StoredRun, out: Console) -> None:
+    """Publish a complete run, which may lie in a folder that can only be read."""
+    from wirebench.store.jsonl import no_room
+
+    try:
+        publish(run.path, out)
+    except OSError as error:
+        if no_room(error) is not None:
+            raise
+        say_warning(f"{error.filename or run.path}: not written: {error.strerror}")
 
 
 def _end(session: Session, *, status: str, code: int) -> tuple[str, int]:

@@ -12,7 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
-from wirebench.cli.arguments import check_known, check_output
+from wirebench.cli.arguments import check_folder, check_known, check_output
 from wirebench.cli.console import console, error_console, for_tables
 from wirebench.cli.report import RESULTS
 
@@ -164,6 +164,7 @@ def _index(results: Path | None) -> Index:
     if not folder.is_dir():
         if results is not None:
             raise CatalogError(f"--results: expected a folder, got {results}")
+        check_folder(RESULTS, folder)
         folder.mkdir()
     said = error_console()
     return Index(folder, reading=lambda run: said.print(f"reading {run}", highlight=False))

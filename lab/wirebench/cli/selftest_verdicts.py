@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.cli.arguments import check_folder
 from wirebench.cli.console import (
     EXIT_FAILED,
     EXIT_OK,
@@ -53,6 +54,7 @@ def check_verdicts(request: Request) -> int:
 
     root = find_root()
     results = root / RESULTS
+    check_folder(RESULTS, results)
     studies = load_studies(root / STUDIES)
     known = list(dict.fromkeys(name for study in studies.values() for name in study.presets))
     try:
