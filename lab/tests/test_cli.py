@@ -449,6 +449,29 @@ def test_no_colour_in_pipes_nor_with_no_color(shell: Project) -> None:
         assert b"\x1b[" not in answer.stdout + answer.stderr
 
 
+def test_what_a_terminal_cannot_show_is_no_reason_to_fail(shell: Project) -> None:
+    shell.add("sh/good", MANIFEST.replace('"mine"', '"≥ caf\u00e9"'))
+    for encoding, shown in (("ascii", b"? caf?"), ("latin-1", b"? caf\xe9"), ("utf-8", b"\xe2")):
+        answer = subprocess.run(
+            [sys.executable, "-m", "wirebench.cli.main", "list"],
+            capture_output=True,
+            env={**os.environ, "PYTHONIOENCODING": encoding},
+            check=False,
+        )
+        assert answer.returncode == 0, answer.stderr
+        assert shown in answer.stdout
+
+
+@pytest.mark.parametrize("closed", ["<&- >&- 2>&-", ">&-", "2>&-"])
+def test_closed_streams_are_no_reason_to_fail(shell: Project, closed: str) -> None:
+    script = f"{sys.executable} -m wirebench.cli.main list {closed}; echo $? >&9"
+    answer = subprocess.run(
+        ["bash", "-c", f"exec 9>&1; {script}"], capture_output=True, text=True, check=True
+    )
+    assert answer.stdout.endswith("0\n")
+    assert "Traceback" not in answer.stderr
+
+
 def test_a_closed_pipe_is_no_mistake_of_ours(shell: Project) -> None:
     script = f"{sys.executable} -m wirebench.cli.main list | true"
     answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)

@@ -118,6 +118,27 @@ def test_a_server_that_fails_under_the_load_is_excluded_with_its_failure(results
     )
 
 
+def test_one_failure_among_void_trials_excludes_nobody(tmp_path: Path) -> None:
+    """They show neither that the server is right under the load nor that it is not."""
+    path = write_run(tmp_path, WORLD)
+    lines = [json.loads(one) for one in (path / TRIALS_FILE).read_text().splitlines()]
+    failure = {"kind": "crashed", "phase": "load", "message": "signal 11"}
+    for one in lines:
+        if (one["cell"], one["entry"]) != ("c50", "go/net-http"):
+            continue
+        one["validity"]["void"] = "sent late: by 4 ms"
+        if one["block"] == 2:
+            one |= {"status": "failed", "failure": failure, "metrics": {}}
+    (path / TRIALS_FILE).write_text("".join(json.dumps(one) + "\n" for one in lines))
+    decision = answer(tmp_path, HTTP)
+    (reason,) = of(decision.unknown, "go/net-http").findings
+    assert reason.text == (
+        f"1 of {WORLD.blocks} trials failed, and none of the others is valid: crashed: signal 11;"
+        " void: not the load asked for (sent late)"
+    )
+    assert reason.command is not None
+
+
 def changed(known: Known, change: Callable[[EntryAnalysis], EntryAnalysis]) -> Known:
     cells = [
         replace(

@@ -69,6 +69,11 @@ def test_rates_are_numbers() -> None:
         ("throughput = inf", "a rate such as"),
         ("throughput = nan", "a rate such as"),
         ("errors = 0.5", "number of errors"),
+        # What no float holds.
+        (f'p99 = "{"9" * 400}s"', "a time such as"),
+        (f'p99 = "+{"9" * 400}%"', "growth that is allowed"),
+        (f'memory = "{"9" * 400}GiB"', "a size such as"),
+        (f'throughput = "{"9" * 400}"', "a rate such as"),
         ("p99 = ", "expected TOML"),
     ],
 )

@@ -251,3 +251,28 @@ def test_runs_without_anything_in_common_are_invalid(
 ) -> None:
     assert over_stored(tmp_path, limits, head, *words) == 3
     assert says in capsys.readouterr().out
+
+
+def test_what_fails_in_a_dropped_block_makes_no_gate_invalid(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The run measured that block again."""
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    lines = [json.loads(one) for one in (head / TRIALS_FILE).read_text().splitlines()]
+    failure = {"kind": "crashed", "phase": "load", "message": "signal 11"}
+    last = max(one["block"] for one in lines)
+    words = ["gate", "--baseline", str(base), str(head), "-t", str(limits), "--cell", "c50"]
+    words += ["--contestant", "go/net-http"]
+    for covariates, code in (({}, 3), ({"steal_ns": 10**9, "watched_ns": 10**9}, 0)):
+        again = [
+            one | {"trial": one["trial"] + "x", "block": last + 1}
+            for one in lines
+            if one["block"] == last and one["cell"] == "c50"
+        ]
+        for one in again:
+            if one["entry"] == "go/net-http":
+                one |= {"status": "failed", "failure": failure, "covariates": covariates}
+        written = "".join(json.dumps(one) + "\n" for one in [*lines, *again])
+        (head / TRIALS_FILE).write_text(written)
+        assert run_app(words) == code
+        assert ("signal 11" in capsys.readouterr().out) is (code == 3)

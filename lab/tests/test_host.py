@@ -25,6 +25,7 @@ from wirebench.host import (
 )
 from wirebench.host.commands import find_command, forget_versions
 from wirebench.host.installed import find_file
+from wirebench.host.quota import cpu_quota
 
 GOOD = capture()
 GOOD = replace(
@@ -41,6 +42,7 @@ GOOD = replace(
         io_uring=True,
         cgroup=Path("/sys/fs/cgroup"),
         netem=True,
+        cpu_quota=None,
     ),
 )
 
@@ -85,6 +87,58 @@ def test_figures_of_cores_that_sleep_and_of_cores_that_do_not_are_of_different_h
         hosts.append(capture())
     assert [host.cores_awake for host in hosts] == [True, False]
     assert hosts[0].host_id != hosts[1].host_id
+
+
+@pytest.mark.parametrize(
+    ("groups", "mounts", "files", "quota"),
+    [
+        ("0::/", "{at}", {"cpu.max": "150000 100000"}, 1.5),
+        ("0::/", "{at}", {"cpu.max": "max 100000"}, None),
+        ("0::/", "{at}", {}, None),
+        # The least of a group and those around it.
+        ("0::/a/b", "{at}", {"a/b/cpu.max": "max 1000", "a/cpu.max": "50000 100000"}, 0.5),
+        ("0::/a", "{at}", {"a/cpu.max": "50000 100000", "cpu.max": "25000 100000"}, 0.25),
+        # A mount that shows our own group alone.
+        ("0::/docker/abc", "{at} root=/docker/abc", {"cpu.max": "200000 100000"}, 2.0),
+        ("0::/docker/abc", "{at} root=/docker/x", {"cpu.max": "200000 100000"}, 2.0),
+        (
+            "4:cpu,cpuacct:/s",
+            "{at} v1",
+            {"s/cpu.cfs_quota_us": "75000", "s/cpu.cfs_period_us": "50000"},
+            1.5,
+        ),
+        (
+            "4:cpu,cpuacct:/s",
+            "{at} v1",
+            {"s/cpu.cfs_quota_us": "-1", "s/cpu.cfs_period_us": "50000"},
+            None,
+        ),
+        ("4:memory:/", "{at} v1", {"cpu.cfs_quota_us": "1", "cpu.cfs_period_us": "2"}, None),
+    ],
+)
+def test_the_cpu_time_that_control_groups_allow(
+    tmp_path: Path, groups: str, mounts: str, files: dict[str, str], quota: float | None
+) -> None:
+    at = tmp_path / "with blank"
+    for name, text in files.items():
+        (at / name).parent.mkdir(parents=True, exist_ok=True)
+        (at / name).write_text(text + "\n")
+    root = mounts.partition("root=")[2] or "/"
+    where = str(at).replace(" ", "\\040")
+    kind = "cgroup cgroup rw,cpu,cpuacct" if "v1" in mounts else "cgroup2 cgroup2 rw"
+    (tmp_path / "cgroup").write_text(f"{groups}\n")
+    (tmp_path / "mountinfo").write_text(
+        f"1 2 0:3 / /proc rw - proc proc rw\n4 2 0:5 {root} {where} rw,relatime - {kind}\n"
+    )
+    assert cpu_quota(tmp_path) == quota
+
+
+def test_a_quota_makes_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    free = capture()
+    for quota, same in ((free.cores / 2, False), (free.cores, True)):
+        limits = replace(free.limits, cpu_quota=quota)
+        monkeypatch.setattr("wirebench.host.fingerprint.read_limits", lambda found=limits: found)
+        assert (capture().host_id == free.host_id) is same
 
 
 def test_the_wish_for_cores_awake_is_held_while_it_is_wanted(tmp_path: Path) -> None:
@@ -344,6 +398,10 @@ def test_a_good_host_has_no_problems() -> None:
     ("host", "expected"),
     [
         (replace(GOOD, cores=1), "one core"),
+        (
+            replace(GOOD, limits=replace(GOOD.limits, cpu_quota=1.5)),
+            "control groups allow the CPU time of 1.5 of 8 cores",
+        ),
         (replace(GOOD, governor="powersave"), "governor is powersave"),
         (replace(GOOD, cores_awake=False), "no permission to write to /dev/cpu_dma_latency"),
         (replace(GOOD, clocksource="hpet"), "the clock is hpet"),

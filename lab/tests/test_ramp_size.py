@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +17,18 @@ from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.selection import RampSize
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.plan.estimate import NO_PACES, Paces, Seen, trial_of_ns
 from wirebench.run.scope import scope_of
-from wirebench.stats.pace import PACES_FILE, pace_records, remember_paces, remembered_paces
+from wirebench.stats.pace import (
+    PACES_FILE,
+    STARTS_FILE,
+    StartRecord,
+    pace_records,
+    remember_paces,
+    remembered_paces,
+    start_records,
+)
+from wirebench.store.jsonl import StoreError
 from wirebench.store.records import Selection
 from wirebench.store.rundir import read_run
 
@@ -71,13 +83,13 @@ def test_the_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]
 def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
     run = read_run(write_run(tmp_path, World(studies=("websocket",), samples=60)))
     host = str(run.host.get("host_id", ""))
-    assert remembered_paces(tmp_path, host_id=host) == {}
+    assert remembered_paces(tmp_path, host_id=host) == NO_PACES
     remember_paces(tmp_path, run)
     remember_paces(tmp_path, run)
     lines = (tmp_path / PACES_FILE).read_text().splitlines()
     assert len(lines) == len(pace_records(run)) > 0
-    paces = remembered_paces(tmp_path, host_id=host)
-    assert remembered_paces(tmp_path, host_id="another") == {}
+    paces = remembered_paces(tmp_path, host_id=host).messages
+    assert remembered_paces(tmp_path, host_id="another") == NO_PACES
     # The synthetic rounds say what each message took; a twin's count as its contestant's.
     for record in pace_records(run):
         (cell,) = (one for one in run.plan.cells if one.cell.id == record.cell)  # type: ignore[union-attr]
@@ -95,7 +107,7 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
             wanted=[CATALOG[name]],
             everybody=CATALOG,
             bench=FakeBench(),
-            paces=known,
+            paces=Paces(messages=known),
         )
         return found.measuring_ns / 1e9
 
@@ -113,4 +125,64 @@ def test_a_torn_line_is_left_out(tmp_path: Path) -> None:
     whole = path.read_text()
     path.write_text(whole[: len(whole) - 20])
     host = str(run.host.get("host_id", ""))
-    assert 0 < len(remembered_paces(tmp_path, host_id=host)) <= len(pace_records(run))
+    known = remembered_paces(tmp_path, host_id=host).messages
+    assert 0 < len(known) <= len(pace_records(run))
+
+
+def test_the_estimate_knows_how_long_each_takes_to_accept_its_connections(tmp_path: Path) -> None:
+    """A server that accepts slowly takes the time of a run's largest cells."""
+    run = read_run(write_run(tmp_path, World(studies=("concurrency",), samples=60)))
+    host = str(run.host.get("host_id", ""))
+    slow = "python/flask"
+    trials = tuple(
+        replace(
+            one,
+            metrics={**one.metrics, "ready_ns": 9 * 10**8, "connect_ns": 36 * 10**9},
+        )
+        if (one.contestant, one.cell) == (slow, "c1000")
+        else one
+        for one in run.trials
+    )
+    slowed = replace(run, trials=trials)
+    remember_paces(tmp_path, slowed)
+    remember_paces(tmp_path, slowed)
+    lines = (tmp_path / STARTS_FILE).read_text().splitlines()
+    assert len(lines) == len(start_records(slowed)) > 0
+    assert not (tmp_path / PACES_FILE).exists(), "no ramp"
+    paces = remembered_paces(tmp_path, host_id=host)
+    cells = {one.id: one for one in STUDIES["concurrency"].preset("full").cells}
+    assert paces.of(cells["c1000"], slow) == Seen(start_ns=9e8, connect_ns=36e9)
+    assert paces.of(cells["c5000"], slow).connect_ns == 5 * 36e9, "by the nearest that is known"
+    assert paces.of(cells["c1000"], "none/such") == Seen()
+
+    def seconds(cell: str, known: Paces) -> float:
+        return trial_of_ns(cells[cell], CATALOG[slow], hardware_threads=2, paces=known) / 1e9
+
+    for cell, connecting in (("c1000", 36), ("c5000", 180)):
+        more = seconds(cell, paces) - seconds(cell, NO_PACES)
+        assert more == pytest.approx(connecting, abs=2)
+
+
+def test_kept_figures_that_make_no_sense_are_left_out(tmp_path: Path) -> None:
+    good = StartRecord(
+        run="a",
+        started_unix_ns=1,
+        host_id="h",
+        study="concurrency",
+        cell="c50",
+        contestant="go/x",
+        workload="http.hello",
+        tls=False,
+        connections=50,
+        start_ns=1e6,
+        connect_ns=2e6,
+    )
+    lines = [json.dumps(asdict(one)) for one in (good, replace(good, connections=0))]
+    bad = [b"\xff\xfe", b"[" * 100_000, b"{}", b"null"]
+    content = b"\n".join([*bad, *(one.encode() for one in lines)]) + b"\n"
+    (tmp_path / STARTS_FILE).write_bytes(content)
+    found = remembered_paces(tmp_path, host_id="h")
+    assert found.connects == {("go/x", "http.hello", False): {50: 2e6}}
+    (tmp_path / PACES_FILE).mkdir()
+    with pytest.raises(StoreError, match=r"paces.jsonl: not read: Is a directory"):
+        remembered_paces(tmp_path, host_id="h")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,8 +13,9 @@ import pytest
 
 from synthetic_run import write_run
 from synthetic_world import World
-from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.console import EXIT_OK, EXIT_USAGE, console
 from wirebench.cli.main import run_app
+from wirebench.cli.publish import publish
 
 WORLD = World(studies=("concurrency",), samples=60)
 
@@ -34,6 +36,22 @@ def test_report_writes_the_page_where_it_is_asked_to(
     assert page.exists()
     assert (charts / "concurrency.c50.ratios.svg").exists()
     assert str(page) in capsys.readouterr().out
+
+
+def test_a_report_goes_into_what_is_no_file_of_its_own(tmp_path: Path) -> None:
+    """As root, ``--out /dev/stdout`` put a file in the place of the device."""
+    run = write_run(tmp_path, WORLD)
+    page, link, pipe = tmp_path / "page.html", tmp_path / "link.html", tmp_path / "pipe"
+    link.symlink_to(page)
+    assert run_app(["report", str(run), "--out", str(link)]) == EXIT_OK
+    assert link.is_symlink()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as reader:
+        read = reader.submit(pipe.read_text, "utf-8")
+        assert run_app(["report", str(run), "--out", str(pipe)]) == EXIT_OK
+        assert read.result().startswith("<!doctype html>")
+    assert pipe.is_fifo()
+    assert page.read_text("utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(
@@ -142,3 +160,22 @@ def test_compare_says_which_figures_are_bounds_and_which_rates_were_offered(
     offered = [line for line in lines if re.search(r"\(offered [\d,]+/s and [\d,]+/s\)", line)]
     assert any("rust/axum" in line for line in offered)
     assert len(offered) < len([line for line in lines if "equivalent" in line or "not dec" in line])
+
+
+def test_a_narrow_terminal_loses_nothing_of_a_table(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It wraps the lines; columns that do not fit would be left out, figures cut."""
+    first = write_run(tmp_path, WORLD)
+    second = write_run(tmp_path, replace(WORLD, seed=WORLD.seed + 1))
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run_app(["compare", str(first), str(second)]) == EXIT_OK
+    said = capsys.readouterr().out
+    assert re.search(r"python/aiohttp +\S+ +\S+ +[\d.]+\S \[\S+, \S+\] +", said)
+    assert re.search(r"^  .*python/aiohttp.*: the interval crosses the edge", said, re.MULTILINE)
+    assert "…" not in said
+    publish(first, console())
+    said = capsys.readouterr().out
+    assert re.search(r"^ ▼ +\S+ +python/flask +≤? ?\S+ \[\S+, \S+\] +\S*\d", said, re.MULTILINE)
+    assert "closed_early" in said
+    assert "…" not in said

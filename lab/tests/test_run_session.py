@@ -18,6 +18,8 @@ from fake_bench import (
     STUDIES,
     FakeBench,
     PowerCutError,
+    Quiet,
+    all_settled,
     carry_out,
     names,
     selection,
@@ -31,8 +33,11 @@ from wirebench.report.view import page_view
 from wirebench.run.bench import Absence, Check
 from wirebench.run.resume import check_resumable
 from wirebench.run.scope import Scope, scope_of
+from wirebench.run.session import ALL_MEASURED, NOTHING_VALID, SOMETHING_FAILED
+from wirebench.stats import counted_trials, dropped_blocks, repeat_reason
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import read_run
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 
 def test_whom_a_preset_spares_is_said() -> None:
@@ -438,3 +443,34 @@ def test_the_estimate_is_the_sum_over_what_will_run(tmp_path: Path) -> None:
     plan = one.prepare()
     one.directory.close()
     assert plan.estimate_ns == six
+
+
+def test_the_exit_code_follows_what_counts(tmp_path: Path) -> None:
+    """A block that the host disturbed is run again, and what happened in it counts for nothing."""
+    one = session(tmp_path, FakeBench(), selection(blocks=1))
+    stolen = {"steal_ns": 10**9, "watched_ns": 10**9}
+    plan = one.prepare()
+    one.measure(
+        plan,
+        look=all_settled,
+        dropped=lambda block: bool(dropped_blocks(block)),
+        watcher=Quiet(),
+    )
+    sound = list(one.trials)
+
+    def code(*trials: TrialRecord) -> int:
+        one._trials = list(trials)
+        return one.exit_code(counted=counted_trials, void=repeat_reason)
+
+    assert code(*sound) == ALL_MEASURED
+    failure = FailureRecord(kind="hung", phase="load", message="it did not answer")
+    failed = replace(sound[0], block=2, status="failed", failure=failure, metrics={})
+    assert code(*sound, failed) == SOMETHING_FAILED
+    disturbed = replace(failed, covariates=stolen)
+    assert code(*sound, disturbed) == ALL_MEASURED
+    beside = replace(sound[1], block=2, covariates=stolen)
+    assert code(*sound, failed, beside) == ALL_MEASURED, "the whole block is dropped"
+    assert code(*(replace(one, covariates=stolen) for one in sound)) == NOTHING_VALID
+    void = {"void": "sent late: by 4 ms"}
+    assert code(*(replace(one, validity=void) for one in sound)) == NOTHING_VALID
+    one.directory.close()

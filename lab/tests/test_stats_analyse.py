@@ -535,7 +535,9 @@ def test_the_twin_is_judged_by_a_band_it_did_not_make() -> None:
     assert bands(found)["concurrency"] == {0.03}
 
 
-def test_history_is_of_this_hosts_earlier_complete_runs_and_is_kept(tmp_path: Path) -> None:
+def test_history_is_of_this_hosts_earlier_complete_runs_and_is_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     day = 86_400_000_000_000
     first = World(samples=5, studies=("rest",))
     old = write_run(tmp_path, first)
@@ -548,6 +550,11 @@ def test_history_is_of_this_hosts_earlier_complete_runs_and_is_kept(tmp_path: Pa
     assert {one.cell for one in found} == {cell.cell.id for cell in make_plan(first).cells}
     lines = (tmp_path / TWINS_FILE).read_text().splitlines()
     assert {json.loads(line)["run"] for line in lines} >= {old.name, later.name}
+
+    # Trials take seconds to read, and most of a run's memory.
+    monkeypatch.setattr("wirebench.stats.history.read_run", lambda path: pytest.fail(str(path)))
+    again = load_history(tmp_path, host_id=first.host_id, before_unix_ns=run.info.started_unix_ns)
+    assert again == found
 
     for name in ("trials.jsonl", "plan.json"):
         (old / name).unlink()

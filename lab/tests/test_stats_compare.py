@@ -19,7 +19,7 @@ from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, compare, unpaired_ratio
 from wirebench.stats.entry import why_unsound
 from wirebench.stats.settings import DEFAULT
-from wirebench.trial.record import TrialRecord
+from wirebench.trial.record import FailureRecord, TrialRecord
 
 OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3, generator_per_s=1_000_000)
 
@@ -53,6 +53,46 @@ def test_only_what_changed_is_called_changed_though_the_host_is_slower_today() -
     ratio = found["c50", "go/net-http"].ratio
     assert ratio is not None
     assert ratio.estimate == pytest.approx(0.8, rel=0.03)
+
+
+@pytest.mark.parametrize("who", ["go/net-http", FLOOR])
+def test_blocks_with_a_figure_of_zero_are_not_left_out(who: str) -> None:
+    """The others alone would be those whose clock happened to tick."""
+    plan = make_plan(OLD)
+    trials = make_trials(OLD, plan)
+    given = [
+        replace(one, metrics={**one.metrics, "throughput_per_s": 0.0})
+        if (one.entry, one.cell, one.block) == (who, "c50", 3)
+        else one
+        for one in trials
+    ]
+    found = {
+        (one.cell, one.entry): one for one in compare((plan, trials), (plan, given)) if one.entry
+    }
+    one = found["c50", who]
+    assert one.ratio is None
+    assert one.missing == f"run B: 0 in 1 of 9 blocks of {who}"
+    others = {one.basis for one in found.values() if one.cell == "c50" and one.entry != who}
+    assert others == ({"absolute"} if who == FLOOR else {"absolute", "over the floor"})
+    assert found["c1000", who].ratio is not None
+
+
+def test_why_there_is_no_figure_is_said() -> None:
+    plan = make_plan(OLD)
+    trials = make_trials(OLD, plan)
+    failure = FailureRecord(kind="crashed", phase="load", message="signal 11")
+    given = [
+        replace(one, metrics={})
+        if one.entry == "go/net-http"
+        else replace(one, status="failed", failure=failure)
+        if one.entry == "rust/axum"
+        else one
+        for one in trials
+    ]
+    found = {one.entry: one.missing for one in compare((plan, given), (plan, trials))}
+    assert found["go/net-http"] == "no figure of it in run A"
+    assert found["rust/axum"] == "no valid trial in run A"
+    assert found["c/libevent"] is None
 
 
 def runs(world: World, *, changed: float = 1.0) -> tuple[Change, ...]:

@@ -10,7 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.console import console, say_warning
+from wirebench.cli.console import console, for_tables, say_warning
 from wirebench.cli.report import two_runs
 
 if TYPE_CHECKING:
@@ -121,10 +121,54 @@ def _sign(change: Change, limited: bool, other_limited: bool = False) -> str:
     )
 
 
-def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:
-    from wirebench.report.figures import amount, figure, noun, ratio_text
+def _table(rows: Sequence[Change], *, whole: bool) -> Table:
+    """``whole``: with the reasons of verdicts, which take many columns."""
+    from wirebench.report.figures import figure, ratio_text
 
-    out = console()
+    table = Table(box=None, padding=(0, 1), header_style="bold")
+    table.add_column("", width=1)
+    table.add_column("contestant", no_wrap=True)
+    for heading in ("A", "B"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for heading in ("B over A", "", ""):
+        table.add_column(heading, no_wrap=True)
+    for one in rows:
+        sign, style = SIGNS[one.verdict.kind] if one.missing is None else (" ", "bright_black")
+        a, b = (
+            _sign(one, limited) + figure(one.metric, value) if value is not None else ""
+            for value, limited in zip((one.a, one.b), one.bounds, strict=True)
+        )
+        ratio = _sign(one, *one.bounds[::-1]) + ratio_text(one.ratio) if one.ratio else ""
+        word = WORDS[one.verdict.kind] if one.missing is None else ""
+        said = ": ".join(text for text in (word, _reason(one) if whole else "") if text)
+        basis = "" if one.missing else one.basis
+        table.add_row(sign, Text(one.entry), a, b, ratio, basis, Text(said), style=style)
+    return table
+
+
+def _reason(one: Change) -> str:
+    """Of its verdict, or of its absence; the rates that were offered."""
+    from wirebench.report.figures import amount
+
+    reason = one.missing or one.verdict.reason or ""
+    if one.offered is None:
+        return reason
+    rates = (amount("offered_per_s", rate) if rate else "?" for rate in one.offered)
+    return f"{reason} (offered {' and '.join(rates)})".lstrip()
+
+
+def _reasons(rows: Sequence[Change]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for one in rows:
+        if reason := _reason(one):
+            found.setdefault(reason, []).append(one.entry)
+    return found
+
+
+def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:
+    from wirebench.report.figures import noun
+
+    out = for_tables(console())
     out.print(f"A  {first.info.name}\nB  {second.info.name}\n", markup=False)
     for key in dict.fromkeys((one.study, one.cell) for one in changes):
         rows = [one for one in changes if (one.study, one.cell) == key]
@@ -135,29 +179,13 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
                 f"  {noun(rows[0].metric, rows[0].unit)}, {better} is better",
             )
         )
-        table = Table(box=None, padding=(0, 1), header_style="bold")
-        table.add_column("", width=1)
-        table.add_column("contestant", no_wrap=True)
-        for heading in ("A", "B"):
-            table.add_column(heading, justify="right", no_wrap=True)
-        for heading in ("B over A", "", ""):
-            table.add_column(heading, no_wrap=True)
-        for one in rows:
-            sign, style = SIGNS[one.verdict.kind] if one.missing is None else (" ", "bright_black")
-            a, b = (
-                _sign(one, limited) + figure(one.metric, value) if value is not None else ""
-                for value, limited in zip((one.a, one.b), one.bounds, strict=True)
-            )
-            ratio = _sign(one, *one.bounds[::-1]) + ratio_text(one.ratio) if one.ratio else ""
-            said = one.missing or WORDS[one.verdict.kind] + (
-                f": {one.verdict.reason}" if one.verdict.reason else ""
-            )
-            if one.offered is not None:
-                rates = (amount("offered_per_s", rate) if rate else "?" for rate in one.offered)
-                said += f" (offered {' and '.join(rates)})"
-            basis = "" if one.missing else one.basis
-            table.add_row(sign, Text(one.entry), a, b, ratio, basis, Text(said), style=style)
-        out.print(table)
+        table = _table(rows, whole=True)
+        fits = for_tables(out, table).width <= out.width
+        if not fits:
+            table = _table(rows, whole=False)
+        for_tables(out, table).print(table)
+        for reason, names in () if fits else _reasons(rows).items():
+            out.print(Text(f"  {', '.join(names)}: {reason}"), soft_wrap=True)
         if rows[0].without_floor is not None:
             out.print(
                 Text(f"  as they are, not over the floor ({rows[0].without_floor})"),

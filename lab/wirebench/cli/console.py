@@ -7,7 +7,9 @@ import sys
 from typing import IO, NoReturn
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
+from rich.measure import Measurement
+from rich.table import Table
 
 EXIT_OK = 0
 EXIT_FAILED = 1
@@ -21,6 +23,9 @@ EXIT_INTERRUPTED = 130
 """By Ctrl-C; ``main`` ends with 128 and the number of another signal."""
 
 _WIDTH_OF_FILES = 200
+_LEAST_WIDTH_OF_TABLES = 80
+_ROOM_FOR_WORDS = 24
+_ENDLESS = 10_000
 
 
 def console(file: IO[str] | None = None) -> Console:
@@ -30,6 +35,29 @@ def console(file: IO[str] | None = None) -> Console:
     stream = sys.stdout if file is None else file
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
     return Console(file=stream, width=width, highlight=False, emoji=False)
+
+
+def for_tables(out: Console, *parts: RenderableType) -> Console:
+    """The same stream, for tables. Where columns do not fit, rich leaves out signs, ranks and
+    remarks, and cuts figures, without a word; a narrower terminal wraps the lines instead.
+    ``parts``: the tables among them may need more columns than most.
+    """
+    tables = [_least_width(one) for one in parts if isinstance(one, Table)]
+    least = max([_LEAST_WIDTH_OF_TABLES, *tables])
+    if out.width >= least:
+        return out
+    return Console(file=out.file, width=least, highlight=False, emoji=False)
+
+
+def _least_width(table: Table) -> int:
+    """With every figure whole, and with room for words in the columns that wrap."""
+    endless = Console(width=_ENDLESS)
+    total = 0
+    for column in table.columns:
+        cells = (column.header, *column.cells)
+        widest = max(Measurement.get(endless, endless.options, one).maximum for one in cells)
+        total += (widest if column.no_wrap else min(widest, _ROOM_FOR_WORDS)) + 2
+    return total
 
 
 def error_console() -> Console:

@@ -14,7 +14,7 @@ from rich.text import Text
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.cli.arguments import check_finite, check_known, check_output
-from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console
+from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console, for_tables
 from wirebench.cli.report import RESULTS
 from wirebench.decide.text import alike, headline, rank_text, sources
 
@@ -229,12 +229,12 @@ def decide(
         reading=lambda run: said.print(f"reading {run}", highlight=False),
     )
     decision = judged(question, known, catalog, studies)
+    _print(decision)
     if json_file is not None:
         json_file.write_text(
             json.dumps(_document(question, decision), indent=2, ensure_ascii=False) + "\n",
             encoding="utf-8",
         )
-    _print(decision)
     raise typer.Exit(EXIT_OK if decision.shortlist else EXIT_FAILED)
 
 
@@ -247,7 +247,8 @@ def _print(decision: Decision) -> None:
         out.print(f"Nothing is measured: {_NO_RUNS}.", highlight=False)
     if decision.shortlist:
         out.print(Text(headline(decision)), soft_wrap=True)
-        out.print(_shortlist(decision))
+        table = _shortlist(decision)
+        for_tables(out, table).print(table)
         for limit, places in sources(decision).items():
             out.print(Text(f"  {limit}: {', '.join(places)}", style="dim"), soft_wrap=True)
     else:

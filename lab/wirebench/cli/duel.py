@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.cli.arguments import check_outputs, options_given
-from wirebench.cli.console import EXIT_FAILED, console, fail
+from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, fail, for_tables
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -124,7 +124,8 @@ def duel(
     is not decided.
 
     Exit code 0: measured. 1: a server failed in a trial, or a build. 3: nothing valid was measured.
-    64: wrong usage. 130, 143: interrupted; what is known is printed.
+    64: wrong usage. 69: the disk is full, or a file could not be written; what is known is printed.
+    130, 143: interrupted, likewise.
 
     Examples:
 
@@ -194,6 +195,8 @@ def _conclude(
 ) -> int:
     from wirebench.cli.publish import failure_lines
     from wirebench.duel.text import Duelled, document, markdown, page
+    from wirebench.stats import counted_trials
+    from wirebench.store.jsonl import write_whole_text
     from wirebench.store.rundir import DUEL_FILE
 
     out, running, path, code = console(), measured.duel, measured.path, measured.code
@@ -208,26 +211,28 @@ def _conclude(
         run=path.name,
     )
     text = json.dumps(document(duelled), indent=2, ensure_ascii=False) + "\n"
-    (path / DUEL_FILE).write_text(text, encoding="utf-8")
+    written = [write_file(path / DUEL_FILE, text, write=write_whole_text)]
     if json_file is not None:
-        write_file(json_file, text)
+        written.append(write_file(json_file, text))
     if markdown_file is not None:
-        write_file(markdown_file, markdown(duelled))
+        written.append(write_file(markdown_file, markdown(duelled)))
     if html_file is not None:
-        write_file(html_file, page(duelled))
+        written.append(write_file(html_file, page(duelled)))
     sides = {side.name for side in running.sides}
     if any(trial.status == "ok" and trial.contestant in sides for trial in running.trials):
         for part in _shown(duelled):
-            out.print(part)
-    elif code == 0:
+            for_tables(out, part).print(part)
+    elif code != 0:
+        out.print("ended before anything was measured", highlight=False)
+    if code == 0 and not any(result.figures.get(side) for side in sides):
         out.print("nothing valid was measured", highlight=False)
         code = NOTHING_VALID
-    else:
-        out.print("interrupted before anything was measured", highlight=False)
-    for line in failure_lines(running.trials):
+    for line in failure_lines(counted_trials(running.trials)):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if code == 0 and any(result.failed.values()):
         code = EXIT_FAILED
+    if code == 0 and not all(written):
+        code = EXIT_UNAVAILABLE
     out.print(f"stored in {os.path.relpath(path)}", markup=False, highlight=False, soft_wrap=True)
     return code
 

@@ -18,7 +18,7 @@ from wirebench.catalog import CatalogError
 from wirebench.catalog.loads import REPLY_TIMEOUT_NS
 from wirebench.catalog.units import count_of, parse_duration, rough_duration
 from wirebench.cli.arguments import check_finite, check_folder, default_jobs, open_catalog
-from wirebench.cli.console import EXIT_FAILED, console, say_warning
+from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import RESULTS
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -224,11 +224,21 @@ def _check_text(option: str, words: Sequence[str]) -> None:
             raise CatalogError(f"{option}: expected UTF-8, got {word!r}") from None
 
 
-def write_file(path: Path, text: str) -> None:
+def write_plainly(path: Path, text: str) -> None:
+    """Into a pipe or device, too."""
+    path.write_text(text, encoding="utf-8")
+
+
+def write_file(
+    path: Path, text: str, *, write: Callable[[Path, str], object] = write_plainly
+) -> bool:
+    """Whether it could be written; it is said where not."""
     try:
-        path.write_text(text, encoding="utf-8")
+        write(path, text)
     except OSError as error:
         say_warning(f"{path}: not written: {error.strerror}")
+        return False
+    return True
 
 
 class StoppedError(Exception):
@@ -248,7 +258,7 @@ class Measured:
     """The run's directory."""
     seconds: float
     code: int
-    """0, or that of an interruption."""
+    """0, that of an interruption, or that of a full disk."""
 
 
 def given_by(texts: Sequence[str]) -> Given:
@@ -395,6 +405,7 @@ def _measure(
     from wirebench.duel.plan import DuelLoad, plan_of
     from wirebench.process.interrupt import Interrupted, hold
     from wirebench.run.progress import watcher_for
+    from wirebench.store.jsonl import no_room
     from wirebench.store.records import RunInfo, Selection
     from wirebench.store.rundir import RunDirectory, point_latest
 
@@ -452,7 +463,7 @@ def _measure(
         ends=ends,
     )
     began = time.monotonic()
-    status, code = "failed", EXIT_FAILED
+    status, code, full = "failed", EXIT_FAILED, None
     try:
         if request.turns:
             running.choose_turns()
@@ -464,16 +475,27 @@ def _measure(
         status, code = "complete", 0
     except Interrupted as interrupted:
         status, code = "interrupted", interrupted.exit_code
+    except OSError as error:
+        if (full := no_room(error)) is None:
+            raise
+        code = EXIT_UNAVAILABLE
     finally:
-        directory.write_info(
-            replace(
-                info,
-                status=status,  # type: ignore[arg-type]
-                ended_unix_ns=time.time_ns(),
-                exit_code=code,
+        try:
+            directory.write_info(
+                replace(
+                    info,
+                    status=status,  # type: ignore[arg-type]
+                    ended_unix_ns=time.time_ns(),
+                    exit_code=code,
+                )
             )
-        )
+        except OSError as error:
+            if (full := full or no_room(error)) is None:
+                raise
+            code = EXIT_UNAVAILABLE
         directory.close()
+    if full is not None:
+        say_error(full)
     return Measured(duel=running, path=directory.path, seconds=time.monotonic() - began, code=code)
 
 
@@ -534,7 +556,7 @@ def _announcement(request: DuelRequest, sides: Sequence[Side], load: DuelLoad) -
     for side in sides:
         yield f"{side.name}  {side.label + ': ' if side.label else ''}{side.given}"
     how_long = (
-        f"{request.blocks} blocks"
+        count_of(request.blocks, "block")
         if request.blocks is not None
         else f"at most {rough_duration(request.budget_ns)}"
     )

@@ -18,7 +18,7 @@ from wirebench.catalog import Catalog, CatalogError
 from wirebench.catalog.contestants import STUDIES
 from wirebench.cli.announce import announce, ending_lines
 from wirebench.cli.arguments import check_folder, default_jobs, open_catalog, say_left_out
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.forecast import expected_widths, print_forecast
 from wirebench.cli.publish import conclude, publish
 
@@ -137,14 +137,16 @@ class _Execution:
 
     def carry_out(self) -> int:
         from wirebench.process.interrupt import Interrupted, hold, interruptible
-        from wirebench.run.session import RunStopped, finish
+        from wirebench.run.session import RunStopped
+        from wirebench.stats import counted_trials, repeat_reason
+        from wirebench.store.jsonl import no_room
 
         out = console()
         before = self._stored(self.request.resume)
         if before is not None and before.info.status == "complete":
             out.print(f"{before.info.name} is complete", markup=False, highlight=False)
             if not self.request.dry_run:
-                publish(before.path, out)
+                _show_again(before, out)
             return before.info.exit_code or 0
         if before is not None:
             self._check_study(before)
@@ -160,16 +162,21 @@ class _Execution:
                 with hold():  # a run exists with all its files, or not at all
                     session = self._open(selection, before, bench, out)
                 self._measure(session, out)
-                status, code = "complete", session.exit_code()
+                code = session.exit_code(counted=counted_trials, void=repeat_reason)
+                status = "complete"
             except Interrupted as interrupted:
                 status, code = "interrupted", 128 + interrupted.signum
             except RunStopped as stopped:
                 say_error(str(stopped))
                 status, code = "interrupted", EXIT_UNAVAILABLE
+            except OSError as error:
+                if session is None or (full := no_room(error)) is None:
+                    raise
+                say_error(full)
+                status, code = "interrupted", EXIT_UNAVAILABLE
             finally:
                 if session is not None:
-                    finish(session, status=status, exit_code=code)
-                    session.directory.close()
+                    status, code = _end(session, status=status, code=code)
         if session is None:
             out.print("interrupted before anything was measured", highlight=False)
             return code
@@ -330,6 +337,36 @@ class _Execution:
         measured = self.site.measure(session, plan, look=_look(session, plan), out=out)
         for line in ending_lines(measured):
             out.print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def _show_again(run: StoredRun, out: Console) -> None:
+    """Publish a complete run, which may lie in a folder that can only be read."""
+    from wirebench.store.jsonl import no_room
+
+    try:
+        publish(run.path, out)
+    except OSError as error:
+        if no_room(error) is not None:
+            raise
+        say_warning(f"{error.filename or run.path}: not written: {error.strerror}")
+
+
+def _end(session: Session, *, status: str, code: int) -> tuple[str, int]:
+    """Close the run. The status and exit code that it has in the end."""
+    from wirebench.run.session import finish
+    from wirebench.store.jsonl import no_room
+
+    try:
+        finish(session, status=status, exit_code=code)
+    except OSError as error:
+        if (full := no_room(error)) is None:
+            raise
+        if code != EXIT_UNAVAILABLE:
+            say_error(full)
+        return "interrupted", EXIT_UNAVAILABLE
+    finally:
+        session.directory.close()
+    return status, code
 
 
 def words_to_resume(command: str, run: Path, *, results: Path) -> str:

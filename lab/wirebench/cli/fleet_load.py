@@ -132,7 +132,8 @@ def load(
     if html_file is not None:
         from wirebench.cli.duel_run import write_file
 
-        write_file(html_file, page(whole, words))
+        if not write_file(html_file, page(whole, words)) and not (whole.void or whole.errors):
+            raise typer.Exit(EXIT_UNAVAILABLE)
     if whole.void:
         raise typer.Exit(NOTHING_VALID)
     raise typer.Exit(EXIT_FAILED if whole.errors else EXIT_OK)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from wirebench.catalog.units import count_of
 from wirebench.cli.announce import checking_ns, measuring_ns, scope_notes, untimely_lines
+from wirebench.cli.console import for_tables
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -52,7 +53,7 @@ def print_forecast(
             seconds(cell.mandatory_ns),
             f"±{width:.1%}" if width is not None else "",
         )
-    out.print(table)
+    for_tables(out).print(table)
 
     def say(line: str) -> None:
         out.print(line, markup=False, highlight=False, soft_wrap=True)

@@ -13,7 +13,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
-from wirebench.cli.console import console, say_warning
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, for_tables, say_warning
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -153,8 +153,8 @@ def gate(
     when its time is over.
 
     Exit code 0: all hold. 1: regressed. 2: not decided; what it would take is printed. 3: invalid,
-    such as a server that died or a baseline of another host. 64: wrong usage. 130, 143:
-    interrupted.
+    such as a server that died or a baseline of another host. 64: wrong usage. 69: the disk is full,
+    or all hold and a file could not be written. 130, 143: interrupted.
 
     Examples:
 
@@ -211,15 +211,24 @@ def gate(
         _refuse_unknown(commands, thresholds, thresholds_file)
         found, code = _over_duel(asked, thresholds)
     _print(found)
+    code = found.exit_code if code is None else code
+    if not _write(found, junit_file, markdown_file, seconds=time.monotonic() - began) and code == 0:
+        code = EXIT_UNAVAILABLE
+    raise typer.Exit(code)
+
+
+def _write(
+    found: Found, junit_file: Path | None, markdown_file: Path | None, *, seconds: float
+) -> bool:
+    """Whether all that was asked for could be written."""
+    from wirebench.gate.text import junit, markdown
+
+    written = []
     if junit_file is not None:
-        from wirebench.gate.text import junit
-
-        write_file(junit_file, junit(found, seconds=time.monotonic() - began))
+        written.append(write_file(junit_file, junit(found, seconds=seconds)))
     if markdown_file is not None:
-        from wirebench.gate.text import markdown
-
-        write_file(markdown_file, markdown(found))
-    raise typer.Exit(found.exit_code if code is None else code)
+        written.append(write_file(markdown_file, markdown(found)))
+    return all(written)
 
 
 def _say_never_holds(thresholds: Sequence[Threshold], file: Path) -> None:
@@ -357,7 +366,7 @@ def _print(found: Found) -> None:
         styles = {"holds": "green", "regressed": "red", "invalid": "red"}
         for row in found.rows:
             table.add_row(*(Text(one) for one in cells(row)), style=styles.get(row.state, ""))
-        out.print(table)
+        for_tables(out, table).print(table)
     for note in found.notes:
         out.print(Text(f"  {note}", style="bright_black"))
     out.print(Text(headline(found), style="bold"), soft_wrap=True)

@@ -12,8 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from wirebench.catalog import CatalogError, find_root
-from wirebench.cli.arguments import check_known, check_output
-from wirebench.cli.console import console, error_console
+from wirebench.cli.arguments import check_folder, check_known, check_output
+from wirebench.cli.console import console, error_console, for_tables
 from wirebench.cli.report import RESULTS
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def list_runs(context: typer.Context, results: Results = None) -> None:
         table.add_column(name, justify="right" if name == "trials" else "left", no_wrap=True)
     for one in runs:
         table.add_row(*(Text(field) for field in _row(one)))
-    console().print(table)
+    for_tables(console(), table).print(table)
 
 
 def _row(one: RunRow) -> tuple[str, ...]:
@@ -164,6 +164,7 @@ def _index(results: Path | None) -> Index:
     if not folder.is_dir():
         if results is not None:
             raise CatalogError(f"--results: expected a folder, got {results}")
+        check_folder(RESULTS, folder)
         folder.mkdir()
     said = error_console()
     return Index(folder, reading=lambda run: said.print(f"reading {run}", highlight=False))

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from wirebench.catalog import Contestant
 from wirebench.cli.arguments import Selectors, open_catalog
-from wirebench.cli.console import EXIT_FAILED, console, error_console
+from wirebench.cli.console import EXIT_FAILED, console, error_console, for_tables
 from wirebench.host import Presence, presences
 
 _STYLES = {"ready": "green", "not_installed": "yellow", "disabled": "dim", "bad_manifest": "red"}
@@ -105,4 +105,4 @@ def _print_table(rows: list[dict[str, Any]]) -> None:
             " ".join(workloads),
         )
         table.add_row(*(Text(cell) for cell in cells), status)
-    console().print(table)
+    for_tables(console()).print(table)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import io
+import os
 import sys
 import traceback
 from collections.abc import Sequence
@@ -20,7 +22,7 @@ from wirebench.cli.console import (
     say_error,
 )
 from wirebench.process.interrupt import ended_by, interruptible
-from wirebench.store.jsonl import NO_ROOM
+from wirebench.store.jsonl import no_room
 
 
 def run_app(arguments: Sequence[str]) -> int:
@@ -42,9 +44,8 @@ def run_app(arguments: Sequence[str]) -> int:
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
     except Exception as error:  # the last resort: report it as our bug
-        if isinstance(error, OSError) and error.errno in NO_ROOM:
-            where = f"{error.filename}: " if error.filename else ""
-            say_error(f"{where}{error.strerror}; what was stored before is kept")
+        if (full := no_room(error)) is not None:
+            say_error(full)
             return EXIT_UNAVAILABLE
         traceback.print_exc()
         say_error("this is a bug in wirebench; please report the lines above")
@@ -56,7 +57,25 @@ def _one_line(message: str) -> str:
     return " ".join(message.split()).rstrip(".")
 
 
+def _mend_streams() -> None:
+    """Give output that was closed a place to go, which the next file that is opened would take
+    otherwise. What a terminal cannot show becomes a question mark: results are no reason to fail.
+    """
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest number that is free
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
+        elif isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+
+
 def main() -> NoReturn:
+    _mend_streams()
     # Every ``finally`` then runs and stops what was started, whatever signal asks us to stop.
     with interruptible():
         code = run_app(sys.argv[1:])

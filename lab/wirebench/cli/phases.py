@@ -46,8 +46,8 @@ def phases(
         selectors, cell, default_jobs(jobs), partial(measure_phases, operations=operations)
     )
     if found:
-        keep("phases", wanted, operations, found)
         show(title_of("phases", wanted), phase_rows(found))
+        keep("phases", wanted, operations, found)
     if json_file is not None:
         document = {"schema": "wirebench-phases/1", "cell": cell, "median_ns": found}
         json_file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

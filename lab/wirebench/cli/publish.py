@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wirebench.cli.console import for_tables
+
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
 # should not wait for it.
 if TYPE_CHECKING:
@@ -22,11 +24,22 @@ def conclude(session: Session, *, status: str, code: int, out: Console, command:
     after ``wirebench`` that complete the run.
     """
     path = session.directory.path
-    if any(record.status == "ok" for record in session.trials):
-        publish(path, out)
-    elif status == "complete":
+    try:
+        if any(record.status == "ok" for record in session.trials):
+            publish(path, out)
+    finally:  # a report that does not fit on the disk takes nothing from the rest
+        _say_the_end(session, status=status, code=code, out=out, command=command)
+    return code
+
+
+def _say_the_end(session: Session, *, status: str, code: int, out: Console, command: str) -> None:
+    from wirebench.run.session import NOTHING_VALID
+    from wirebench.stats import counted_trials
+
+    path = session.directory.path
+    if code == NOTHING_VALID:
         out.print("nothing valid was measured", highlight=False)
-    for line in failure_lines(session.trials):
+    for line in failure_lines(counted_trials(session.trials)):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if status == "interrupted":
         done = sum(1 for record in session.trials if record.block > 0)
@@ -37,11 +50,10 @@ def conclude(session: Session, *, status: str, code: int, out: Console, command:
             highlight=False,
             soft_wrap=True,
         )
-    return code
 
 
 def publish(path: Path, out: Console) -> None:
-    """Write the tables to the terminal and the run's directory, and write the report."""
+    """Write the tables to the terminal, then to the run's directory, and write the report."""
     from wirebench.cli.table import run_tables, write_tables
     from wirebench.report import analyse_run, write_report
     from wirebench.stats.pace import remember_paces
@@ -53,16 +65,17 @@ def publish(path: Path, out: Console) -> None:
     studies = run.plan.studies if run.plan is not None else ()
 
     def draw(console: Console) -> None:
-        for part in run_tables(analysis, studies, width=console.width):
-            console.print(part)
+        wide = for_tables(console)
+        for part in run_tables(analysis, studies, width=wide.width):
+            wide.print(part)
         for line in precision_lines(run, analysis):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
+    draw(out)
     if run.info.status == "complete":
         remember(path.parent, precision_records(run, analysis))
         remember_paces(path.parent, run)
     write_tables(path / TABLE_FILE, draw)
-    draw(out)
     report = write_report(path)
     out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 

@@ -15,7 +15,7 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.study_files import load_studies
 from wirebench.cli.arguments import check_output
-from wirebench.cli.console import console, error_console
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, error_console, for_tables
 from wirebench.cli.report import RESULTS, find_run
 
 if TYPE_CHECKING:
@@ -77,13 +77,15 @@ def published(
             )
     except StoreError as error:
         raise CatalogError(str(error)) from error
-    out = console()
+    out = for_tables(console())
     _print_tables(source, shown.ours, shown.article.tables, out)
     for view in shown.further:
         _print_table(view, out)
     _print_claims(shown.article.claims, out)
-    if markdown_file is not None:
-        write_file(markdown_file, markdown(shown.article, shown.further, run=shown.ours))
+    if markdown_file is not None and not write_file(
+        markdown_file, markdown(shown.article, shown.further, run=shown.ours)
+    ):
+        raise typer.Exit(EXIT_UNAVAILABLE)
 
 
 def _published_of(study: str) -> Published:

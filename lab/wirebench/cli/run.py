@@ -157,9 +157,9 @@ def run_study(
     study that takes most of it loses its last cell, until the rest fits.
 
     Exit code 0: all measured. 1: a contestant failed (named at the end; the others' results stand).
-    3: nothing valid was measured. 64: wrong usage. 130, 143: interrupted; every finished trial is
-    kept, and --resume completes the run. A contestant that is not installed is listed and does not
-    change the exit code.
+    3: nothing valid was measured. 64: wrong usage. 69: it cannot go on now, such as on a full disk.
+    130, 143: interrupted; every finished trial is kept, and --resume completes the run. A
+    contestant that is not installed is listed and does not change the exit code.
     """
     if quick and preset not in (None, "quick"):
         raise CatalogError(f"--quick: expected no other --preset with it, got {preset!r}")

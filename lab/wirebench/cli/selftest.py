@@ -14,7 +14,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import check_output
-from wirebench.cli.console import EXIT_OK, console, error_console, say_warning
+from wirebench.cli.console import EXIT_OK, console, error_console, for_tables, say_warning
 from wirebench.process.native import find_native, missing_native
 
 if TYPE_CHECKING:
@@ -248,7 +248,7 @@ def selftest(
     if cores.shared:
         say_warning("server and generator share one core: each adds to the other's latencies")
 
-    out = console()
+    out = for_tables(console())
     each = len(list(runs(wanted, size)))
     takes = rough_duration(round(estimate_s(wanted, size) * S))
     also = (

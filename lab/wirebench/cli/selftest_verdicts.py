@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirebench.catalog import CatalogError, find_root
-from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console, say_warning
+from wirebench.cli.arguments import check_folder
+from wirebench.cli.console import (
+    EXIT_FAILED,
+    EXIT_OK,
+    console,
+    error_console,
+    for_tables,
+    say_warning,
+)
 
 if TYPE_CHECKING:
     from wirebench.selftest.worlds import Source
@@ -46,6 +54,7 @@ def check_verdicts(request: Request) -> int:
 
     root = find_root()
     results = root / RESULTS
+    check_folder(RESULTS, results)
     studies = load_studies(root / STUDIES)
     known = list(dict.fromkeys(name for study in studies.values() for name in study.presets))
     try:
@@ -64,7 +73,7 @@ def check_verdicts(request: Request) -> int:
         seed=request.seed,
     )
     workers = len(os.sched_getaffinity(0))
-    out = console()
+    out = for_tables(console())
     rows = empty_rows(wanted)
     code = None
     with interruptible():

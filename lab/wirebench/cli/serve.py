@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.cli.arguments import check_folder
 from wirebench.cli.console import console
 from wirebench.cli.report import RESULTS
 
@@ -58,6 +59,7 @@ def serve(
     if not folder.is_dir():
         if results is not None:
             raise CatalogError(f"--results: expected a folder, got {results}")
+        check_folder(RESULTS, folder)
         folder.mkdir()
     # Made before, so that the browser has the usual priority.
     address: queue.Queue[str] = queue.Queue()

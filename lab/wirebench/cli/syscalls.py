@@ -48,8 +48,8 @@ def syscalls(
     )
     counts = {name: dict(calls.by_name) for name, calls in sorted(found.items())}
     if counts:
-        keep("syscalls", wanted, operations, counts)
         show(title_of("syscalls", wanted), call_rows(counts))
+        keep("syscalls", wanted, operations, counts)
     if json_file is not None:
         document = {"schema": "wirebench-syscalls/1", "cell": cell, "calls": counts}
         json_file.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")

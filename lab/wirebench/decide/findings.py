@@ -168,7 +168,8 @@ def _measured(
     if place is None or entry is None:
         return _not_measured(limit, question, metric, studies)
     if entry.summary.trials == 0:
-        if entry.failures:
+        # A void trial shows neither that it is right under the load nor that it is not.
+        if entry.failures and not entry.summary.voided:
             first = entry.failures[0]
             text = f"{first.kind}: {first.message}"
             return Finding(limit=limit, state="fails", text=text, where=place.where)
@@ -192,7 +193,7 @@ def _measured(
             state: State = "fails" if always else "borderline"
             return Finding(limit=limit, state=state, text=text, where=place.where)
     if entry.summary.failed:
-        trials = entry.summary.trials + entry.summary.failed
+        trials = entry.summary.trials + entry.summary.failed + entry.summary.voided
         text = f"{entry.summary.failed} of {trials} trials failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)

@@ -131,9 +131,11 @@ def verdict_text(line: Line) -> str:
             return f"same within {line.band.d:.1%}"
     if line.verdict.beyond_blocks:
         return f"open: {line.verdict.reason}"
+    if line.ratio is None:
+        return "open: no block has figures of both"
     if line.verdict.blocks_needed is not None:
         return f"open: about {count_of(line.verdict.blocks_needed, 'more block')}"
-    return "open: too close to the band's edge" if line.ratio is not None else "open: no figures"
+    return "open: too close to the band's edge"
 
 
 def headings(duel: Duelled, side: str) -> tuple[str, ...]:
@@ -317,7 +319,7 @@ def document(duel: Duelled) -> Mapping[str, Any]:
             "verdict": {"faster": "better", "slower": "worse"}.get(
                 line.verdict.kind, line.verdict.kind
             ),
-            "more_blocks": line.verdict.blocks_needed,
+            "more_blocks": line.verdict.blocks_needed if line.ratio is not None else None,
             "reason": line.verdict.reason,
             "band": line.band.d,
             "bound": line.bound,

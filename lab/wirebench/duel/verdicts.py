@@ -26,6 +26,7 @@ from wirebench.stats.bottleneck import (
 )
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
+from wirebench.stats.disturbances import counted_trials
 from wirebench.stats.noise import noise_band
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.summary import higher_is_better, summarise
@@ -101,8 +102,9 @@ class Judged:
     """By side (floor and twin among them) and metric, over the valid trials."""
     bottlenecks: Mapping[str, Bottleneck | None]
     failed: Mapping[str, int]
+    """By side and floor, its second entry included: trials, without those of dropped blocks."""
     errors: Mapping[str, int]
-    """By side, its second entry included: requests without a right reply."""
+    """By side, its second entry included: requests without a right reply, in the same trials."""
     voided: Mapping[str, Sequence[str]]
     """By entry: why each of its void trials is, without those of dropped blocks."""
     twin: tuple[Line, ...]
@@ -185,6 +187,7 @@ def judged(
         for metric in metrics
     }
     wanted = [(metric, side, first) for metric in metrics for side in others]
+    counted = counted_trials(trials, settings=settings)
     return Judged(
         lines=_lines(data, wanted, bands, limited, shown, strict_level=strict.confidence),
         figures={
@@ -192,8 +195,8 @@ def judged(
             for name, valid in data.valid.items()
         },
         bottlenecks=bottlenecks,
-        failed=_count(trials, "failed"),
-        errors={name: errors_of(trials, name) for name in names},
+        failed=_failed(counted),
+        errors={name: errors_of(counted, name) for name in names},
         voided={name: _why_void(own, data, settings) for name, own in data.trials.items()},
         twin=_lines(
             data,
@@ -282,8 +285,8 @@ def _lines(
     return tuple(found)
 
 
-def _count(trials: Sequence[TrialRecord], status: str) -> dict[str, int]:
+def _failed(trials: Sequence[TrialRecord]) -> dict[str, int]:
     found: dict[str, int] = {}
     for trial in trials:
-        found[trial.entry] = found.get(trial.entry, 0) + (trial.status == status)
+        found[trial.contestant] = found.get(trial.contestant, 0) + (trial.status == "failed")
     return found

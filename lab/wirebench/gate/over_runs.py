@@ -16,11 +16,12 @@ from wirebench.gate.types import Found, Row
 from wirebench.plan.model import Plan, PlannedCell
 from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, changed
+from wirebench.stats.disturbances import counted_trials
 from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.two_runs import Shift
 from wirebench.stats.types import HistoryRecord
-from wirebench.store.rundir import StoredRun
+from wirebench.store.rundir import PLAN_FILE, StoredRun
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.wrong_replies import errors_of
 
@@ -53,8 +54,10 @@ def check_alike(base: StoredRun, head: StoredRun) -> None:
             " the baseline again here, or compare both versions in one duel"
         )
     for one in (base, head):
-        if one.plan is None or one.info.status != "complete":
+        if one.info.status != "complete":
             raise UnlikeError(f"{one.info.name} is not a complete run, but {one.info.status}")
+        if one.plan is None:
+            raise UnlikeError(f"{one.info.name} has no plan: its {PLAN_FILE} is gone")
     if (others := other_servers(base, head)) is not None:
         raise UnlikeError(f"the baseline is a duel of other servers: {others}")
 
@@ -83,7 +86,8 @@ def over_runs(
         found += own or [Candidate(row=_row(one, "", state="invalid", reason="no figures of it"))]
     keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
     before, after = (
-        [one for one in run.trials if (one.study, one.cell) in keys] for run in (base, head)
+        counted_trials(one for one in run.trials if (one.study, one.cell) in keys)
+        for run in (base, head)
     )
     counted: list[Row] = []
     for one in thresholds:
@@ -280,7 +284,9 @@ def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
     own = [one for one in run.trials if (one.study, one.cell) == (change.study, change.cell)]
     data = CellData.of(planned, own, DEFAULT)
     warm_up = warm_ups_of(data, DEFAULT).get(change.entry, "not judged")
-    if (why := why_unsound(data, change.entry, warm_up)) is not None:
+    metric = row.threshold.metric
+    zeros = data.why_no_ratio(change.entry, metric) if data.values(change.entry, metric) else None
+    if (why := why_unsound(data, change.entry, warm_up) or zeros) is not None:
         return Candidate(row=replace(row, reason=why))
     return replace(
         figure(row, data, change.entry, host=change.run_effect), head_limited=change.bounds[1]

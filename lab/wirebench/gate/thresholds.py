@@ -117,7 +117,7 @@ def _change(metric: str, text: str) -> float:
     change that brings none, so it is refused.
     """
     sign, what = ("-", "loss") if higher_is_better(metric) else ("+", "growth")
-    match = re.fullmatch(r"([+-])(\d+(?:\.\d+)?)%", text)
+    match = re.fullmatch(r"([+-])(\d{1,9}(?:\.\d+)?)%", text)
     if match is None or match[1] != sign or (sign == "-" and float(match[2]) >= 100):
         raise ValueError(f'expected the {what} that is allowed, such as "{sign}5%"')
     return 1 + float(f"{sign}{match[2]}") / 100
@@ -131,11 +131,11 @@ def _figure(metric: str, value: object) -> float:
         except ValueError:
             raise ValueError('expected a change such as "+5%" or a time such as "20ms"') from None
     if metric.endswith("_bytes"):
-        match = re.fullmatch(rf"(\d+(?:\.\d+)?) ?({'|'.join(_SIZES)})", text)
+        match = re.fullmatch(rf"(\d{{1,15}}(?:\.\d+)?) ?({'|'.join(_SIZES)})", text)
         if match is None:
             raise ValueError('expected a change such as "+5%" or a size such as "64MiB"')
         return float(match[1]) * _SIZES[match[2]]
-    match = re.fullmatch(r"(\d+(?:\.\d+)?)(/s)?", text)
+    match = re.fullmatch(r"(\d{1,15}(?:\.\d+)?)(/s)?", text)
     if match is None or isinstance(value, bool):
         raise ValueError('expected a change such as "-3%" or a rate such as "20000/s"')
     return float(match[1])

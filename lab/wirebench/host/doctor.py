@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirebench.catalog import Catalog, Contestant
+from wirebench.catalog.units import count_of
 from wirebench.host.awake import DEVICE
 from wirebench.host.commands import forget_versions
 from wirebench.host.debian import install, install_line, is_root
@@ -115,12 +116,22 @@ def _contestant_problems(
 def host_problems(host: Fingerprint) -> Iterable[Problem]:
     """Properties of the machine that make figures worse or cells impossible."""
     sudo = "" if is_root() else "sudo "
-    limits = host.limits
+    limits, cores = host.limits, count_of(host.cores, "core")
     if host.cores < 2:
         yield Problem(
             severity="warning",
             what="one core",
             why="server and generator share it, so throughput is their joint limit",
+            fix=None,
+        )
+    if limits.cpu_quota is not None and limits.cpu_quota < host.cores:
+        yield Problem(
+            severity="warning",
+            what=f"control groups allow the CPU time of {limits.cpu_quota:.3g} of {cores}",
+            why=(
+                "when it is used up, server and generator stand still until the next period, some"
+                " hundredths of a second: throughput and high percentiles are those of the quota"
+            ),
             fix=None,
         )
     if limits.nofile_hard < _WANTED_FILES:

@@ -24,8 +24,8 @@ _CPU = Path("/sys/devices/system/cpu")
 class Fingerprint:
     schema: int = SCHEMA
     host_id: str
-    """Identical for the same machine with the same processors, kernel and core-sleep setting.
-    Reveals nothing else about it.
+    """Identical for the same machine with the same processors, CPU quota, kernel and core-sleep
+    setting. Reveals nothing else about it.
     """
     cpu_model: str
     cores: int
@@ -59,6 +59,8 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
     cores = len(os.sched_getaffinity(0))
     kernel = platform.release()
     awake = can_keep_awake()
+    limits = read_limits()
+    quota = limits.cpu_quota
     seed = "\n".join(
         [
             read_text(Path("/etc/machine-id")) or "",
@@ -66,6 +68,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
             str(cores),
             kernel,
             *(["awake"] if awake else []),
+            *([f"quota {quota:g}"] if quota is not None and quota < cores else []),
         ]
     )
     return Fingerprint(
@@ -85,7 +88,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
         clocksource=read_text(
             Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         ),
-        limits=read_limits(),
+        limits=limits,
         tools={
             name: version
             for name, version in command_versions(commands).items()

@@ -6,6 +6,7 @@ Once trials are done, :class:`Pace` uses their durations.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -19,6 +20,8 @@ from wirebench.catalog.loads import (
     OpenLoad,
     RampLoad,
     StormLoad,
+    most_connections,
+    over_tls,
 )
 from wirebench.catalog.model import Contestant
 from wirebench.catalog.studies import Cell
@@ -67,21 +70,61 @@ BUILD_NS = {"rust": 90_000 * MS, "cpp": 25_000 * MS, "java": 25_000 * MS, "go": 
 OTHER_BUILD_NS = 12_000 * MS
 
 
-RampPaces = Mapping[tuple[str, str, str], float]
-"""Nanoseconds for each message of a ramp by contestant (``language/name``), workload and pacing, as
-earlier runs on this host had them.
-"""
-NO_PACES: RampPaces = {}
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """What earlier runs on this host showed of one contestant in one cell. None: nothing."""
+
+    start_ns: float | None = None
+    """From the start of its process to its first connection."""
+    connect_ns: float | None = None
+    """Until all connections of the cell are open."""
+    message_ns: float | None = None
+    """For each message of a ramp."""
 
 
-def ramp_message_ns(cell: Cell, contestant: str, paces: RampPaces) -> float | None:
-    """What this contestant takes for each message of this ramp. None if that is not known, or the
-    cell is none.
+NOTHING_SEEN = Seen()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Paces:
+    """Times of contestants (``language/name``) as earlier runs on this host had them, in
+    nanoseconds.
     """
-    load = cell.load
-    if not isinstance(load, RampLoad):
+
+    messages: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
+    """For each message of a ramp, by contestant, workload and pacing."""
+    starts: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    """From the start of the process to its first connection, by contestant and workload."""
+    connects: Mapping[tuple[str, str, bool], Mapping[int, float]] = field(default_factory=dict)
+    """Until all connections are open, by their number; by contestant, workload and whether they are
+    over TLS.
+    """
+
+    def of(self, cell: Cell, contestant: str) -> Seen:
+        load, workload = cell.load, cell.workload
+        if isinstance(load, ClientLoad):
+            return NOTHING_SEEN  # the process that starts there is no server
+        known = self.connects.get((contestant, workload, over_tls(load)), {})
+        return Seen(
+            start_ns=self.starts.get((contestant, workload)),
+            connect_ns=_at(known, most_connections(load)),
+            message_ns=(
+                self.messages.get((contestant, workload, load.pacing))
+                if isinstance(load, RampLoad)
+                else None
+            ),
+        )
+
+
+NO_PACES = Paces()
+
+
+def _at(known: Mapping[int, float], connections: int) -> float | None:
+    """The time for so many connections, in proportion to the nearest number that is known."""
+    if not known:
         return None
-    return paces.get((contestant, cell.workload, load.pacing))
+    nearest = min(known, key=lambda one: (abs(math.log(connections / one)), one))
+    return known[nearest] * connections / nearest
 
 
 def warming_ns(contestant: Contestant, cell: Cell) -> int:
@@ -95,23 +138,25 @@ def warming_ns(contestant: Contestant, cell: Cell) -> int:
     return round(more * load.typical_ns * SLOWNESS.get(contestant.language, 1.0))
 
 
-def trial_ns(
-    cell: Cell, *, language: str, hardware_threads: int, message_ns: float | None = None
-) -> int:
+def trial_ns(cell: Cell, *, language: str, hardware_threads: int, seen: Seen = NOTHING_SEEN) -> int:
     """Estimated time of one trial of this cell, from the start of its processes to their end,
-    without ``warming_ns()``.
-
-    ``message_ns``: for each message of a ramp; None: by language.
+    without ``warming_ns()``. What is not ``seen`` is taken by language.
     """
-    start = TRIAL_OVERHEAD_NS + START_NS.get(language, OTHER_START_NS)
+    starting = seen.start_ns
+    if starting is None:
+        starting = START_NS.get(language, OTHER_START_NS)
+    start = TRIAL_OVERHEAD_NS + round(starting)
     slowness = SLOWNESS.get(language, 1.0)
+
+    def connecting(connections: int, each_ns: float = CONNECT_NS) -> int:
+        return round(connections * each_ns if seen.connect_ns is None else seen.connect_ns)
+
     match cell.load:
         case BroadcastLoad() as load:
-            loaded = load.warmup_ns + load.window_ns
-            return start + loaded + load.connections * CONNECT_NS
+            return start + load.warmup_ns + load.window_ns + connecting(load.connections)
         case ClosedLoad() | OpenLoad() as load:
             loaded = load.warmup_ns + load.window_ns + _last_replies_ns(load)
-            return start + loaded + load.connections * CONNECT_NS
+            return start + loaded + connecting(load.connections)
         case EachLoad() as load:
             threads = load.threads or hardware_threads
             turns = max(1.0, load.producers / threads)
@@ -124,15 +169,17 @@ def trial_ns(
             serving = load.producers * load.messages * REQUEST_NS[load.policy] * slowness
             return start + round(waiting + serving)
         case RampLoad() as load:
-            connecting = load.rounds * load.add * CONNECT_NS
-            each = _ramp_message_ns(load, language) if message_ns is None else message_ns
-            return start + connecting + round(load.total_messages * each)
+            each = seen.message_ns
+            if each is None:
+                each = _ramp_message_ns(load, language)
+            loaded = round(load.total_messages * each)
+            return start + connecting(load.rounds * load.add) + loaded
         case IdleLoad() as load:
-            return start + load.window_ns + load.connections * CONNECT_NS
+            return start + load.window_ns + connecting(load.connections)
         case StormLoad() as load:
-            again = start + load.connections * CONNECT_NS if load.restart else 0
-            serving = load.connections * (CONNECT_NS + REQUEST_NS["reuse"]) * slowness
-            return start + round(serving) + again
+            again = start + connecting(load.connections) if load.restart else 0
+            serving = round(load.connections * REQUEST_NS["reuse"] * slowness)
+            return start + connecting(load.connections, CONNECT_NS * slowness) + serving + again
         case ClientLoad() as load:
             operations = load.warmup + load.operations
             return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)
@@ -152,14 +199,14 @@ def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:
 
 
 def trial_of_ns(
-    cell: Cell, contestant: Contestant, *, hardware_threads: int, paces: RampPaces = NO_PACES
+    cell: Cell, contestant: Contestant, *, hardware_threads: int, paces: Paces = NO_PACES
 ) -> int:
     """Estimated time of one trial of this contestant."""
     return warming_ns(contestant, cell) + trial_ns(
         cell,
         language=contestant.language,
         hardware_threads=hardware_threads,
-        message_ns=ramp_message_ns(cell, contestant.identity, paces),
+        seen=paces.of(cell, contestant.identity),
     )
 
 
@@ -168,7 +215,7 @@ def block_ns(
     contestants: Iterable[Contestant],
     *,
     hardware_threads: int,
-    paces: RampPaces = NO_PACES,
+    paces: Paces = NO_PACES,
 ) -> int:
     """Estimated time of one block of these contestants, with the twin's twice among them."""
     return sum(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from wirebench.stats import RunAnalysis, analyse, load_history
 from wirebench.stats.types import HistoryRecord
+from wirebench.store.jsonl import write_whole_text
 from wirebench.store.rundir import REPORT_FILE, StoredRun, read_run
 
 if TYPE_CHECKING:
@@ -46,9 +47,7 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
     # have it check.
     with debug_mode(False):
         text = render(page_view(run, analysis, articles=_articles(run)), cache=run.path.parent)
-    scratch = target.with_name(f".{target.name}.new")
-    scratch.write_text(text, encoding="utf-8")
-    scratch.replace(target)
+    write_whole_text(target, text)
     return target
 
 

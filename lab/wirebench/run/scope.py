@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import link_of
@@ -18,7 +18,7 @@ from wirebench.plan.choose import (
     takes_part,
     too_slow_to_warm,
 )
-from wirebench.plan.estimate import NO_PACES, VERIFY_NS, RampPaces, block_ns, build_ns, moving_ns
+from wirebench.plan.estimate import NO_PACES, VERIFY_NS, Paces, block_ns, build_ns, moving_ns
 from wirebench.plan.files import too_few_files
 from wirebench.plan.fit import ESTIMATE_SHARE, cells_that_fit
 from wirebench.plan.model import PlannedCell
@@ -72,8 +72,8 @@ class Scope:
     verifying_ns: int
     notes: tuple[str, ...] = ()
     """Which cells this host cannot have, and why."""
-    paces: RampPaces = field(default_factory=dict)
-    """What is known of the contestants' time in ramps."""
+    paces: Paces = NO_PACES
+    """What earlier runs showed of the contestants' times."""
 
 
 def scope_of(
@@ -84,13 +84,13 @@ def scope_of(
     everybody: Mapping[str, Contestant],
     bench: Bench,
     planned: Collection[str] | None = None,
-    paces: RampPaces = NO_PACES,
+    paces: Paces = NO_PACES,
 ) -> Scope:
     """Determine which contestants will be measured where, which cannot be, and the time it will
     take.
 
     ``planned``: the cells (``study.cell``) of the run that is resumed. Without it, those that the
-    time budget has room for. ``paces``: what is known of the contestants' time in ramps.
+    time budget has room for. ``paces``: what earlier runs showed of the contestants' times.
     """
     presets = [
         (studies[name], studies[name].preset(selection.preset)) for name in selection.studies
@@ -191,9 +191,7 @@ def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
     return reasons
 
 
-def _forecast(
-    cell: Chosen, selection: Selection, *, bench: Bench, paces: RampPaces
-) -> CellForecast:
+def _forecast(cell: Chosen, selection: Selection, *, bench: Bench, paces: Paces) -> CellForecast:
     files = bench.open_files
     planned = plan_cell(
         cell,

@@ -41,6 +41,10 @@ _OF_THE_HOST = ("not_installed", "open_files")
 """Why a contestant is in no block of a cell, when that says nothing about it."""
 
 
+Counted = Callable[[Sequence[TrialRecord]], Sequence[TrialRecord]]
+"""The trials of a run that say something of their entries: without those of dropped blocks."""
+
+
 class RunStopped(Exception):  # noqa: N818  # what is measured stands
     """A run cannot go on now, and can be completed later. The text is for the user."""
 
@@ -166,13 +170,16 @@ class Session:
             paces=self.scope.paces,
         )
 
-    def exit_code(self) -> int:
-        measured = [record for record in self._trials if record.status == "ok"]
-        if not measured:
+    def exit_code(
+        self, *, counted: Counted = lambda trials: trials, void: Void = lambda _: None
+    ) -> int:
+        """By the trials that are ``counted``, of which those that are ``void`` measured nothing."""
+        trials = counted(self._trials)
+        if not any(record.status == "ok" and void(record) is None for record in trials):
             return NOTHING_VALID
         return (
             SOMETHING_FAILED
-            if any(record.status == "failed" for record in self._trials)
+            if any(record.status == "failed" for record in trials)
             else ALL_MEASURED
         )
 

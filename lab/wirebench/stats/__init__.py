@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from wirebench.stats.analyse import analyse
 from wirebench.stats.capacity import capacity
-from wirebench.stats.disturbances import dropped_blocks, repeat_reason
+from wirebench.stats.disturbances import counted_trials, dropped_blocks, repeat_reason
 from wirebench.stats.history import load_history
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.settled import standstill
@@ -40,6 +40,7 @@ __all__ = [
     "Verdict",
     "analyse",
     "capacity",
+    "counted_trials",
     "dropped_blocks",
     "load_history",
     "repeat_reason",

@@ -84,7 +84,7 @@ class _Side:
     """The cell in one run: whose figures are bounds, and whose say nothing."""
 
     def __init__(self, data: CellData, run: str, settings: Settings) -> None:
-        self.data = data
+        self.data, self.run = data, run
         planned = data.planned
         self.warm_ups = warm_ups_of(data, settings)
         self.bound: frozenset[str] = frozenset()
@@ -104,7 +104,19 @@ class _Side:
         if data.floor in self.bound:
             self.bad_floor = f"run {run}: generator-bound"
         elif data.floor is not None:
-            self.bad_floor = self.unsound.get(data.floor)
+            self.bad_floor = self.unsound.get(data.floor) or self.zeros(data.floor)
+
+    def zeros(self, name: str) -> str | None:
+        """That a figure of the entry's is 0, which no ratio of all its blocks holds."""
+        metric = self.data.planned.cell.primary
+        why = self.data.why_no_ratio(name, metric) if self.data.values(name, metric) else None
+        return None if why is None else f"run {self.run}: {why}"
+
+    def absence(self, name: str) -> str:
+        """Why there is no figure of the entry to compare."""
+        if self.data.values(name, self.data.planned.cell.primary):
+            return "no block has both it and the floor"
+        return "no figure of it" if self.data.valid.get(name) else "no valid trial"
 
 
 def compare(
@@ -234,10 +246,17 @@ def _change(
     before, after = (side.data for side in sides)
     metric, load = before.planned.cell.primary, before.planned.cell.load
     unsound = [side.unsound[name] for side in sides if name in side.unsound]
-    absent = [run for run, side in (("A", shift.before), ("B", shift.after)) if not len(side)]
-    missing = f"no valid trial in run {' and '.join(absent)}" if absent else None
-    if absent and unsound:  # a server that cannot keep up has no CPU per request
-        missing = "; ".join(unsound)
+    zeros = [why for side in sides if (why := side.zeros(name)) is not None]
+    absent: dict[str, list[str]] = {}
+    for side, sample in zip(sides, (shift.before, shift.after), strict=True):
+        if not len(sample):
+            absent.setdefault(side.absence(name), []).append(side.run)
+    missing = None
+    if absent or zeros:
+        # A server that cannot keep up has no CPU per request.
+        unsound = unsound or zeros
+        gone = (f"{why} in run {' and '.join(runs)}" for why, runs in absent.items())
+        missing = "; ".join(unsound or gone)
     if unlike is not None:
         unsound.insert(0, unlike)
     return Change(
@@ -249,7 +268,7 @@ def _change(
         higher_is_better=higher_is_better(metric),
         a=_median(before.values(name, metric)),
         b=_median(after.values(name, metric)),
-        ratio=None if absent else _ratio(shift, settings),
+        ratio=None if missing is not None else _ratio(shift, settings),
         basis=shift.basis,
         band=band,
         verdict=Verdict(kind="undecided", reason=missing),

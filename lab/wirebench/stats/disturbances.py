@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
@@ -33,6 +33,24 @@ def dropped_blocks(
         )
         for block, (share, entry) in sorted(worst.items())
     )
+
+
+def counted_trials(
+    trials: Iterable[TrialView], *, settings: Settings = DEFAULT
+) -> tuple[TrialView, ...]:
+    """The trials of any cells without those of dropped blocks: what happened there says nothing of
+    an entry.
+    """
+    found = tuple(trials)
+    by_cell: dict[tuple[str, str], list[TrialView]] = {}
+    for one in found:
+        by_cell.setdefault((one.study, one.cell), []).append(one)
+    gone = {
+        (*cell, block.block)
+        for cell, own in by_cell.items()
+        for block in dropped_blocks(own, settings=settings)
+    }
+    return tuple(one for one in found if (one.study, one.cell, one.block) not in gone)
 
 
 def repeat_reason(trial: TrialView, *, settings: Settings = DEFAULT) -> str | None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from wirebench.catalog.loads import ClosedLoad, OpenLoad, RampLoad
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import count_of
 from wirebench.stats.breaking import WARNING, breaking_of
 from wirebench.stats.cell import CellData
 from wirebench.stats.ratio import block_median
@@ -80,11 +81,12 @@ def why_unranked(
         own = [trial for trial in data.trials[name] if trial.block not in gone]
         if not own and data.trials[name]:
             return "every block with it was dropped"
-        failures = [trial for trial in own if trial.failure is not None]
-        if failures and failures[0].failure is not None:
-            return f"{failures[0].failure.kind.replace('_', ' ')}: {failures[0].failure.message}"
         measured = [trial for trial in own if trial.status == "ok"]
         void = [why for trial in measured if (why := void_reason(trial)) is not None]
+        failures = [trial.failure for trial in own if trial.failure is not None]
+        if failures:
+            why = f"{failures[0].kind.replace('_', ' ')}: {failures[0].message}"
+            return f"{_share_failed(own)}: {why}; void: {void[0]}" if void else why
         if void and len(void) == len(measured):
             return f"every trial is void: {void[0]}"
         return _without_figure(data) if measured else "not run"
@@ -94,6 +96,12 @@ def why_unranked(
     if warm_up == "never steady":
         return NEVER_STEADY
     return None
+
+
+def _share_failed(trials: Sequence[TrialView]) -> str:
+    ran = [trial for trial in trials if trial.status != "not_run"]
+    failed = sum(trial.status == "failed" for trial in ran)
+    return f"{failed} of {count_of(len(ran), 'trial')} failed, and none of the others is valid"
 
 
 def _without_figure(data: CellData) -> str:

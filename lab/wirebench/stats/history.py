@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -22,7 +22,7 @@ from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
 from wirebench.store.jsonl import StoreError
 from wirebench.store.kept import append_records, read_records
-from wirebench.store.rundir import RUN_FILE, StoredRun, read_run
+from wirebench.store.rundir import RUN_FILE, StoredRun, read_info, read_run
 
 TWINS_FILE = "twins.jsonl"
 REPEATS_FILE = "repeats.jsonl"
@@ -40,8 +40,11 @@ def load_history(
     twins = _latest(read_records(results / TWINS_FILE, TypeAdapter(TwinRecord)))
     repeats = _latest(read_records(results / REPEATS_FILE, TypeAdapter(RepeatRecord)))
     known = {record.run for record in twins if record.noise}
-    for run in sorted(_runs(results), key=lambda run: run.info.started_unix_ns):
-        if run.info.name in known or run.info.status != "complete":
+    for path in _complete_runs(results, without=known):
+        try:
+            run = read_run(path)
+        except StoreError as error:
+            _log.warning("left out of the noise band: %s", error)
             continue
         host = str(run.host.get("host_id", ""))
         earlier = _chosen([*twins, *repeats], host, run.info.started_unix_ns)
@@ -129,14 +132,22 @@ def _compares(cell: CellAnalysis) -> bool:
     return len(shown) > 1
 
 
-def _runs(results: Path) -> Iterable[StoredRun]:
+def _complete_runs(results: Path, *, without: Collection[str]) -> list[Path]:
+    """Those with other names, the oldest first. Their trials, which take seconds and much memory,
+    are not read for that.
+    """
+    found = []
     for path in sorted(results.iterdir()) if results.is_dir() else ():
         if path.is_symlink() or not (path / RUN_FILE).is_file():
             continue
         try:
-            yield read_run(path)
+            info = read_info(path)
         except StoreError as error:
             _log.warning("left out of the noise band: %s", error)
+            continue
+        if info.status == "complete" and info.name not in without:
+            found.append((info.started_unix_ns, path))
+    return [path for _, path in sorted(found)]
 
 
 Record = TypeVar("Record", TwinRecord, RepeatRecord)

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 _ESCAPED = "backslashreplace"
@@ -15,6 +16,15 @@ _ESCAPED = "backslashreplace"
 
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT)
 """The disk is full, or this user's share of it: a fault of nobody's input."""
+
+
+def no_room(error: BaseException) -> str | None:
+    """The sentence about a full disk; None where that is not what the error is about."""
+    if not isinstance(error, OSError) or error.errno not in NO_ROOM:
+        return None
+    where = f"{error.filename}: " if error.filename else ""
+    return f"{where}{error.strerror}; what was stored before is kept"
+
 
 _NO_JSON = (ValueError, RecursionError)
 """What the parser raises; the latter for lists in lists in lists."""
@@ -28,13 +38,27 @@ def write_whole(path: Path, value: object) -> None:
     """Replace the file atomically: a reader, or a kill, sees the old content or the new, never a
     mixture.
     """
+    write_whole_text(path, json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False) + "\n")
+
+
+def write_whole_text(path: Path, text: str) -> None:
+    """The same for any text. What is no file of its own, such as ``/dev/stdout``, stays what it is,
+    and is written into.
+    """
+    if path.is_symlink() or (path.exists() and not path.is_file()):
+        path.write_text(text, encoding="utf-8", errors=_ESCAPED)
+        return
     scratch = path.with_name(f".{path.name}.new")
-    with scratch.open("w", encoding="utf-8", errors=_ESCAPED) as file:
-        json.dump(value, file, indent=1, ensure_ascii=False, allow_nan=False)
-        file.write("\n")
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    try:
+        with scratch.open("w", encoding="utf-8", errors=_ESCAPED) as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except OSError:
+        with suppress(OSError):
+            scratch.unlink()
+        raise
     _sync_folder(path.parent)
 
 
@@ -58,18 +82,30 @@ class LineFile:
 
     def __init__(self, path: Path) -> None:
         existed = path.exists()
-        self._file = path.open("ab")
+        # Without a buffer, which would try again at the end what did not fit on the disk.
+        self._file = path.open("ab", buffering=0)
         self._file.truncate(_whole_bytes(path))
         if not existed:
             _sync_folder(path.parent)
 
     def append(self, *values: object) -> None:
-        """A line for each. Together they cost one wait for the disk."""
-        for value in values:
-            line = json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
-            self._file.write(line.encode(errors=_ESCAPED) + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        """A line for each. Together they cost one wait for the disk. All of them are stored, or,
+        where that raises ``OSError``, none.
+        """
+        lines = (
+            json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False) + "\n"
+            for value in values
+        )
+        left = memoryview("".join(lines).encode(errors=_ESCAPED))
+        before = os.fstat(self._file.fileno()).st_size
+        try:
+            while left:
+                left = left[self._file.write(left) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            with suppress(OSError):
+                self._file.truncate(before)
+            raise
 
     def close(self) -> None:
         self._file.close()

@@ -11,6 +11,8 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from wirebench.store.jsonl import StoreError
+
 Record = TypeVar("Record")
 
 
@@ -33,12 +35,18 @@ def append_records(path: Path, records: Sequence[Any]) -> None:
 
 def read_records(path: Path, adapter: TypeAdapter[Record]) -> list[Record]:
     """The file's records; none if there is no file. A line that cannot be read (torn by a kill,
-    or of another version) is left out.
+    damaged, or of another version) is left out. ``StoreError`` where the file may not be read.
     """
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise StoreError(f"{path}: not read: {error.strerror}") from error
     records = []
-    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+    for line in content.split(b"\n"):
         try:
             records.append(adapter.validate_python(json.loads(line)))
-        except (ValueError, ValidationError):
+        except (ValueError, RecursionError, ValidationError):
             continue
     return records
