@@ -187,6 +187,7 @@ bool session_core::flush() {
     if (!connection->flush()) return false;
     if (connection->unsent() <= bounds->max_unsent_bytes) return true;
     congested = true;  // until drained(): whoever was told so waits for that
+    if (follows_message()) time_message();
     return false;
 }
 
