@@ -576,6 +576,28 @@ TEST(ws_dialer, owes_one_pong_to_a_server_that_takes_none) {
         loop->run_once(10ms);
     EXPECT_EQ(open, nullptr);
 }
+// As where the loop runs inside another.
+TEST(ws_dialer, closes_in_time_long_after_the_last_iteration) {
+    served s(echo());
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    dial_options options;
+    options.limits.close_timeout = 1s;
+    session* open = nullptr;
+    std::string ending;
+    d.dial(url(s), options, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        open = *opened;
+        open->on_close([&](session&, std::uint16_t code, std::string_view reason) {
+            ending = std::to_string(code) + " " + std::string(reason);
+        });
+    });
+    while (open == nullptr) loop->run_once();
+    std::this_thread::sleep_for(1100ms);
+    open->close();
+    while (ending.empty()) loop->run_once();
+    EXPECT_EQ(ending, "1000 ");
+}
 TEST(ws_dialer, ends_what_it_owns) {
     served s(echo());
     auto loop = *event_loop::create();

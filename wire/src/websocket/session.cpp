@@ -197,8 +197,9 @@ void session_core::begin_close(std::uint16_t code, std::string_view reason) {
     if (code != close_code::none_given && !is_valid_close_code(code))
         code = close_code::internal_error;
     answer_close(code, reason);
-    closing_since = on->now();
-    on->arm_after(watch, bounds->close_timeout);
+    // Perhaps long after the last iteration, where the loop runs inside another.
+    closing_since = clock::now();
+    on->arm(watch, closing_since + bounds->close_timeout);
     release();
 }
 
