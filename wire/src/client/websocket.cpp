@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
 #include <unordered_map>
 
 #include "loop/blocking_loop.hpp"
@@ -70,6 +71,8 @@ public:
           opened_(std::move(opened)),
           parser_(options_.limits) {
         wire::detail::cap_time_limits(options_.limits);
+        // The body of a refusal is not read: its length does not matter, its status does.
+        options_.limits.max_body_bytes = std::numeric_limits<std::uint64_t>::max();
     }
 
     const wire::url& url() const noexcept { return url_; }

@@ -120,6 +120,9 @@ TEST(ws_blocking_client, refused_handshakes_say_why) {
         "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
         "KEY\r\n";
     EXPECT_EQ(answered(good + "\r\n"), "connected");
+    // However long the page that comes with it.
+    EXPECT_NE(answered("HTTP/1.1 404 X\r\nContent-Length: 9999999999\r\n\r\n").find("answered 404"),
+              std::string::npos);
     EXPECT_NE(answered(good + "Sec-WebSocket-Extensions: x\r\n\r\n").find("extension"),
               std::string::npos);
     EXPECT_NE(answered("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: "
