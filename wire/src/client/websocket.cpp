@@ -416,12 +416,32 @@ struct blocking_client::state {
         std::string data;
     };
     std::deque<received> waiting;
+    std::uint64_t waiting_bytes = 0;
     std::string current;  // what receive() gave out last
     std::string ending;   // how it ended
     std::string protocol;
 
     error ended() const {
         return {errc::closed_early, ending.empty() ? "the session is closing" : ending};
+    }
+    // Messages without content take memory, too.
+    static std::uint64_t cost_of(const received& m) noexcept { return m.data.size() + sizeof m; }
+    // A server that takes nothing may go on sending for as long as send() waits.
+    void keep(session& from, message m) {
+        detail::session_core& core = detail::core_of(from);
+        waiting.push_back({m.op, std::string(m.data)});
+        waiting_bytes += cost_of(waiting.back());
+        const std::uint64_t most = core.bounds->max_unfinished_message_bytes;
+        if (most != 0 && waiting_bytes > most) core.hold();
+    }
+    // Precondition: some message waits.
+    opcode take() {
+        const opcode op = waiting.front().op;
+        waiting_bytes -= cost_of(waiting.front());
+        current = std::move(waiting.front().data);
+        waiting.pop_front();
+        if (open != nullptr && waiting.empty()) detail::core_of(*open).release();
+        return op;
     }
 };
 
@@ -444,8 +464,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
         }
         s->open = *opened;
         s->protocol = (*opened)->protocol();
-        s->open->on_message(
-            [s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
+        s->open->on_message([s](session& from, message m) { s->keep(from, m); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
             s->open = nullptr;
             s->ending = "the session has ended with code " + std::to_string(code);
@@ -497,9 +516,7 @@ result<message> blocking_client::receive(std::chrono::milliseconds wait) {
         if (s.open == nullptr) return error(errc::closed_early, s.ending);
         return error(errc::timed_out, "no message within the time limit");
     }
-    const opcode op = s.waiting.front().op;
-    s.current = std::move(s.waiting.front().data);
-    s.waiting.pop_front();
+    const opcode op = s.take();
     return message{op, s.current};
 }
 

@@ -277,6 +277,66 @@ TEST(ws_blocking_client, does_not_wait_for_ever_for_a_server_that_takes_nothing)
     EXPECT_TRUE(c.is_open());
     over.set_value();
 }
+TEST(ws_blocking_client, keeps_no_more_than_its_limit_while_it_sends) {
+    std::string frames;
+    while (frames.size() < 64'000'000) frames += "\x82\x7E\x27\x10" + std::string(10'000, 'x');
+    std::promise<std::size_t> taken;
+    std::promise<void> over;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        pollfd p{v.fd(), POLLOUT, 0};
+        std::size_t sent = 0;
+        while (sent < frames.size() && ::poll(&p, 1, 500) == 1) {
+            const auto n = ::send(v.fd(), frames.data() + sent, frames.size() - sent,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n <= 0) break;
+            sent += static_cast<std::size_t>(n);
+        }
+        taken.set_value(sent);
+        over.get_future().wait();
+    });
+    dial_options options;
+    options.limits.max_unfinished_message_bytes = 1'000'000;
+    options.limits.write_timeout = 1s;
+    auto c = *blocking_client::connect(raw.url("/", "ws"), options);
+    EXPECT_EQ(c.send(std::string(64'000'000, 'y'), opcode::binary).code(), errc::timed_out);
+    const std::size_t sent = taken.get_future().get();
+    EXPECT_LT(sent, frames.size() / 2);
+    std::size_t received = 0;
+    for (auto got = c.receive(10s); got && got->data.size() == 10'000; got = c.receive(10s)) {
+        if (++received == sent / 10'004) break;
+    }
+    EXPECT_EQ(received, sent / 10'004);
+    over.set_value();
+}
+// However much it is sent meanwhile, and a server that waits for just that.
+TEST(ws_blocking_client, hears_a_server_that_waits_to_be_heard) {
+    std::atomic<bool> got = false;
+    http::server_options large;
+    large.limits.max_message_bytes = 30'000'000;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        const auto fill = [&](session& to) {
+            while (!got && to.send(std::string(100, 'x'))) {}
+        };
+        s.on_drained(fill);
+        s.on_message([&](session& s, message) {
+            got = true;
+            s.send("all");
+        });
+        fill(s);
+    });
+    served s(std::move(r), large);
+    dial_options options;
+    options.limits.write_timeout = 5s;
+    auto c = *blocking_client::connect(url(s, "/"), options);
+    const auto sent = c.send(std::string(30'000'000, 'x'), opcode::binary);
+    ASSERT_TRUE(sent) << sent.error().message;
+    auto answer = c.receive(10s);
+    while (answer && answer->data != "all") answer = c.receive(10s);
+    EXPECT_TRUE(answer) << answer.error().message;
+}
 TEST(ws_blocking_client, closes_with_the_right_code_on_nonsense) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();
@@ -430,6 +490,31 @@ TEST(ws_dialer, hears_its_server_however_much_it_sends) {
     for (const auto until = clock::now() + 10s; filled < 3 && clock::now() < until;)
         loop->run_once(10ms);
     EXPECT_EQ(heard, 100);
+}
+// Nor where the server takes nothing itself while it has something to send.
+TEST(ws_dialer, hears_a_server_that_waits_to_be_heard) {
+    std::atomic<bool> got = false;
+    http::server_options large;
+    large.limits.max_message_bytes = 30'000'000;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        const auto fill = [&](session& to) {
+            while (!got && to.send(std::string(100, 'x'))) {}
+        };
+        s.on_drained(fill);
+        s.on_message([&](session&, message) { got = true; });
+        fill(s);
+    });
+    served s(std::move(r), large);
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    d.dial(url(s, "/"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([](session&, message) {});
+        (*opened)->send(std::string(30'000'000, 'x'), opcode::binary);
+    });
+    for (const auto until = clock::now() + 10s; !got && clock::now() < until;) loop->run_once(10ms);
+    EXPECT_TRUE(got);
 }
 // A server that refuses what it is sent says why and takes no more of it. Whether it resets the
 // connection, or ends its half and reads on later.

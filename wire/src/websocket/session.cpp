@@ -257,6 +257,11 @@ std::size_t session_core::receive(std::span<char> bytes) {
 }
 
 std::size_t session_core::take(std::span<char> bytes) {
+    // A client hears its server whatever it has sent itself, and answers no more than that. A
+    // server may wait for just that before it reads.
+    const std::size_t most = side == role::client && congested
+                                 ? std::max(bounds->max_unsent_bytes, connection->unsent())
+                                 : bounds->max_unsent_bytes;
     std::size_t at = 0;
     while (state != phase::finished) {
         if (held) return at;
@@ -283,8 +288,7 @@ std::size_t session_core::take(std::span<char> bytes) {
             return bytes.size();
         }
         // A peer that sends without reading what it is sent has to wait.
-        if (connection->unsent() > bounds->max_unsent_bytes &&
-            (!connection->flush() || connection->unsent() > bounds->max_unsent_bytes)) {
+        if (connection->unsent() > most && (!connection->flush() || connection->unsent() > most)) {
             return at;
         }
     }
