@@ -491,18 +491,20 @@ TEST(ws_dialer, hears_its_server_however_much_it_sends) {
         loop->run_once(10ms);
     EXPECT_EQ(heard, 100);
 }
-// Nor where the server takes nothing itself while it has something to send.
+// Nor where the server takes nothing itself while it has something to send. The client answers each
+// message, and its answers stand behind what it sends.
 TEST(ws_dialer, hears_a_server_that_waits_to_be_heard) {
+    constexpr std::size_t size = 10'000'000;
     std::atomic<bool> got = false;
     http::server_options large;
-    large.limits.max_message_bytes = 30'000'000;
+    large.limits.max_message_bytes = size;
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
         const auto fill = [&](session& to) {
-            while (!got && to.send(std::string(100, 'x'))) {}
+            while (!got && to.send(std::string(1000, 'x'))) {}
         };
         s.on_drained(fill);
-        s.on_message([&](session&, message) { got = true; });
+        s.on_message([&](session&, message m) { got = got || m.data.size() == size; });
         fill(s);
     });
     served s(std::move(r), large);
@@ -510,11 +512,46 @@ TEST(ws_dialer, hears_a_server_that_waits_to_be_heard) {
     dialer d(*loop);
     d.dial(url(s, "/"), {}, [&](result<session*> opened) {
         ASSERT_TRUE(opened);
-        (*opened)->on_message([](session&, message) {});
-        (*opened)->send(std::string(30'000'000, 'x'), opcode::binary);
+        (*opened)->on_message([](session& s, message) { s.send("seen"); });
+        (*opened)->send(std::string(size, 'x'), opcode::binary);
     });
     for (const auto until = clock::now() + 10s; !got && clock::now() < until;) loop->run_once(10ms);
     EXPECT_TRUE(got);
+}
+// A server that takes no answers gets no more of them than the client is told to hold.
+TEST(ws_dialer, answers_no_more_than_its_limit_to_a_server_that_takes_nothing) {
+    constexpr std::size_t each = 10'000;
+    std::string frames;
+    while (frames.size() < 64'000'000) frames += "\x82\x7E\x27\x10" + std::string(each, 'x');
+    std::promise<void> over;
+    std::atomic<bool> stuck = false;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        pollfd p{v.fd(), POLLOUT, 0};
+        for (std::size_t sent = 0; sent < frames.size() && ::poll(&p, 1, 500) == 1;) {
+            const auto n = ::send(v.fd(), frames.data() + sent, frames.size() - sent,
+                                  MSG_NOSIGNAL | MSG_DONTWAIT);
+            if (n <= 0) break;
+            sent += static_cast<std::size_t>(n);
+        }
+        stuck = true;
+        over.get_future().wait();
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    std::size_t most_unsent = 0;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([&](session& s, message m) {
+            s.send(m);
+            most_unsent = std::max(most_unsent, s.unsent());
+        });
+    });
+    while (!stuck) loop->run_once(10ms);
+    EXPECT_GT(most_unsent, limits().max_unsent_bytes);
+    EXPECT_LT(most_unsent, 3 * limits().max_unsent_bytes);
+    over.set_value();
 }
 // A server that refuses what it is sent says why and takes no more of it. Whether it resets the
 // connection, or ends its half and reads on later.

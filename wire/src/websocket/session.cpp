@@ -243,6 +243,7 @@ void session_core::drained() {
     if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
+    if (more != nullptr) more->answers = 0;
     if (more != nullptr && more->owed_pong && state == phase::open)
         append_control(opcode::pong, *std::exchange(more->owed_pong, std::nullopt));
     if (drain_call && state == phase::open) drain_call(*this);
@@ -257,11 +258,9 @@ std::size_t session_core::receive(std::span<char> bytes) {
 }
 
 std::size_t session_core::take(std::span<char> bytes) {
-    // A client hears its server whatever it has sent itself, and answers no more than that. A
-    // server may wait for just that before it reads.
-    const std::size_t most = side == role::client && congested
-                                 ? std::max(bounds->max_unsent_bytes, connection->unsent())
-                                 : bounds->max_unsent_bytes;
+    const bool notes_answers = side == role::client && congested;
+    std::size_t unsent = notes_answers ? connection->unsent() : 0;
+    if (notes_answers && unsent == 0) extra().answers = 0;
     std::size_t at = 0;
     while (state != phase::finished) {
         if (held) return at;
@@ -287,12 +286,22 @@ std::size_t session_core::take(std::span<char> bytes) {
             refuse_message(close_code_for(s.error), to_string(s.error));
             return bytes.size();
         }
-        // A peer that sends without reading what it is sent has to wait.
-        if (connection->unsent() > most && (!connection->flush() || connection->unsent() > most)) {
-            return at;
+        if (notes_answers) {
+            const std::size_t before = std::exchange(unsent, connection->unsent());
+            if (unsent > before) extra().answers += unsent - before;
         }
+        if (makes_peer_wait()) return at;
     }
     return bytes.size();
+}
+
+// A peer that sends without reading what it is sent has to wait. A client makes its server wait for
+// answers only, not for what else it has sent: the server may not read before it is heard.
+bool session_core::makes_peer_wait() {
+    const std::size_t most = bounds->max_unsent_bytes;
+    if (connection->unsent() <= most || (connection->flush() && connection->unsent() <= most))
+        return false;
+    return side == role::server || extra().answers > most;
 }
 
 void session_core::tell(control_handler extras::* call, std::string_view payload) {

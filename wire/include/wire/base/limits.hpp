@@ -74,7 +74,7 @@ struct limits {
 
     // Bytes that one connection may have unsent before its reads pause, and that it may send ahead
     // of the answer to its present request (pipelining; requests of one connection are served one
-    // after another). A WebSocket client goes on reading, but for what it answers with more bytes.
+    // after another). A WebSocket client goes on reading until so many of them are its answers.
     // Go's HTTP/2 and Node's stream high-water marks lie between 16 KiB and 1 MiB.
     std::size_t max_unsent_bytes = 1024 * 1024;
 
