@@ -262,7 +262,11 @@ private:
             if (!is_closed() && !held_.empty() && unsent() > options_.limits.max_unsent_bytes)
                 return;
         }
-        if (session_->held && !held_.empty()) return;
+        if (session_->held && !held_.empty()) {
+            // Who waits for room must not wait for who receives.
+            if (unsent() <= options_.limits.max_unsent_bytes) session_->drained();
+            return;
+        }
         fail(*std::move(broken_));
     }
     void before_send() override { last_write_ = owner_->loop->now(); }

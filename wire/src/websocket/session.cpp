@@ -24,7 +24,10 @@ void session::on_ping(control_handler h) { core_of(*this).extra().ping_call = st
 void session::on_pong(control_handler h) { core_of(*this).extra().pong_call = std::move(h); }
 
 bool session::is_congested() const noexcept { return core_of(*this).congested; }
-bool session::is_open() const noexcept { return core_of(*this).state == session_core::phase::open; }
+bool session::is_open() const noexcept {
+    const session_core& self = core_of(*this);
+    return self.state == session_core::phase::open && !self.connection->is_closed();
+}
 bool session::compresses() const noexcept { return core_of(*this).deflate != nullptr; }
 std::string_view session::protocol() const noexcept {
     const session_core& self = core_of(*this);
@@ -37,7 +40,7 @@ bool session::send(std::string_view data, opcode op) { return core_of(*this).que
 
 bool session::send_now(std::string_view data, opcode op) {
     session_core& self = core_of(*this);
-    if (self.state != session_core::phase::open) return false;
+    if (!is_open()) return false;
     self.count_sent();
     self.append_message(op, data);
     return self.flush();
@@ -176,7 +179,7 @@ void session_core::count_received() noexcept {
 }
 
 bool session_core::queue(std::string_view data, opcode op) {
-    if (state != phase::open) return false;
+    if (!is_open()) return false;
     count_sent();
     append_message(op, data);
     connection->flush_later();
