@@ -489,7 +489,6 @@ std::string_view blocking_client::protocol() const noexcept { return state_->pro
 result<void> blocking_client::send(std::string_view data, opcode op) {
     state& s = *state_;
     if (!is_open()) return s.ended();
-    s.loop->refresh_now();
     if (s.open->send_now(data, op)) return {};
     // The server has to take what came before, or is gone, which the loop tells.
     const auto longest = detail::core_of(*s.open).bounds->write_timeout;
