@@ -417,7 +417,7 @@ TEST(ws_coroutines, a_channel_that_is_full_tells_its_sender_of_the_end) {
         int n = 0;
         auto got = co_await c->receive();
         for (; got; got = co_await c->receive()) ++n;
-        said += " " + std::to_string(n) + " " + got.error().message;
+        said += (n > 0 ? " " : " nothing ") + got.error().message;
     };
     task_group group;
     group.spawn(sender(d, raw.url("/", "ws")));
@@ -425,7 +425,7 @@ TEST(ws_coroutines, a_channel_that_is_full_tells_its_sender_of_the_end) {
         loop->run_once(10ms);
     EXPECT_TRUE(group.empty());
     EXPECT_EQ(said, std::string(to_string(errc::closed_early)) +
-                        " 20 the session has ended with code 1006");
+                        " the session has ended with code 1006");
 }
 TEST(ws_coroutines, a_channel_that_is_full_can_close) {
     flood from(30'000);

@@ -258,9 +258,8 @@ private:
             const std::size_t before = held_.size();
             consume_held();
             if (over_ || lingering_) return;
+            if (!is_closed() && !held_.empty() && session_->makes_peer_wait()) return;
             if (held_.size() == before) break;  // a part of a frame
-            if (!is_closed() && !held_.empty() && unsent() > options_.limits.max_unsent_bytes)
-                return;
         }
         if (session_->held && !held_.empty()) {
             // Who waits for room must not wait for who receives.

@@ -145,7 +145,7 @@ void session_core::append_control(opcode op, std::string_view payload) {
 }
 
 // A peer that takes no answers is owed the last one only (RFC 6455 section 5.5.3).
-void session_core::answer_ping(std::string_view payload) {
+[[gnu::cold]] void session_core::answer_ping(std::string_view payload) {
     if (connection->unsent() > bounds->max_unsent_bytes && !flush() && congested) {
         extra().owed_pong = payload;
     } else {
@@ -154,17 +154,17 @@ void session_core::answer_ping(std::string_view payload) {
     }
 }
 
-void session_core::answer_close(std::uint16_t code, std::string_view reason) {
+[[gnu::cold]] void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     append_close(connection->out(), code, reason, next_mask());
     connection->flush_later();
 }
 
-session_core::extras& session_core::extra() {
+[[gnu::cold]] session_core::extras& session_core::extra() {
     if (more == nullptr) more = std::make_unique<extras>();
     return *more;
 }
 
-void session_core::set_protocol(std::string_view name) {
+[[gnu::cold]] void session_core::set_protocol(std::string_view name) {
     if (!name.empty()) extra().protocol = name;
 }
 
@@ -194,7 +194,7 @@ bool session_core::flush() {
     return false;
 }
 
-void session_core::begin_close(std::uint16_t code, std::string_view reason) {
+[[gnu::cold]] void session_core::begin_close(std::uint16_t code, std::string_view reason) {
     if (state != phase::open) return;
     state = phase::closing;
     if (code != close_code::none_given && !is_valid_close_code(code))
@@ -263,7 +263,10 @@ std::size_t session_core::receive(std::span<char> bytes) {
 std::size_t session_core::take(std::span<char> bytes) {
     const bool notes_answers = side == role::client && congested;
     std::size_t unsent = notes_answers ? connection->unsent() : 0;
-    if (notes_answers && unsent == 0) extra().answers = 0;
+    if (notes_answers) {
+        if (unsent == 0) extra().answers = 0;
+        if (makes_peer_wait()) return 0;
+    }
     std::size_t at = 0;
     while (state != phase::finished) {
         if (held) return at;
@@ -293,14 +296,14 @@ std::size_t session_core::take(std::span<char> bytes) {
             const std::size_t before = std::exchange(unsent, connection->unsent());
             if (unsent > before) extra().answers += unsent - before;
         }
-        if (makes_peer_wait()) return at;
+        if (connection->unsent() > bounds->max_unsent_bytes && makes_peer_wait()) return at;
     }
     return bytes.size();
 }
 
 // A peer that sends without reading what it is sent has to wait. A client makes its server wait for
 // answers only, not for what else it has sent: the server may not read before it is heard.
-bool session_core::makes_peer_wait() {
+[[gnu::cold]] bool session_core::makes_peer_wait() {
     const std::size_t most = bounds->max_unsent_bytes;
     if (connection->unsent() <= most || (connection->flush() && connection->unsent() <= most))
         return false;
@@ -335,7 +338,7 @@ void session_core::follow_message() {
 }
 
 // While the peer is held back, because it does not read, its message takes no time.
-void session_core::time_message() {
+[[gnu::cold]] void session_core::time_message() {
     unfinished_message& one = more->unfinished;
     if (one.held_back_since)
         one.began += on->now() - *std::exchange(one.held_back_since, std::nullopt);
@@ -360,7 +363,7 @@ time_point session_core::last_taken() noexcept {
     return std::exchange(was_full, full) || full ? owner->last_write() : time_point();
 }
 
-void session_core::on_timer() {
+[[gnu::cold]] void session_core::on_timer() {
     const time_point taken = last_taken();
     if (state == phase::closing) {
         // Longer for a peer that goes on taking what stands before our close frame, not for ever.
