@@ -175,6 +175,7 @@ class Broadcast(Counted):
             # The same bytes as text are another message.
             run = broadcast(server, "-c", "2", "-n", "1")
         self.assertEqual((run.code, run.errors), (1, {"bad_body": 2}))
+        self.assertEqual(run.document["first_error"]["expected"], "the same, as a text message")
 
 
 class Faults(Counted):

@@ -110,8 +110,10 @@ class RightReplies(unittest.TestCase):
     def test_binary(self) -> None:
         with serving(ws_replies(lambda n, message: frame(BINARY, message))) as server:
             self.assertEqual(load_ws(server, "-n", "5", "-c", "1", "--binary").code, 0)
-            # The same bytes as text are another message.
-            self.assertEqual(load_ws(server, "-n", "5", "-c", "1").errors, {"bad_body": 5})
+            # The same bytes as text are another message, and a report says so.
+            run = load_ws(server, "-n", "5", "-c", "1")
+        self.assertEqual(run.errors, {"bad_body": 5})
+        self.assertEqual(run.document["first_error"]["expected"], "the same, as a text message")
 
     def test_count(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, counted(message)))) as server:

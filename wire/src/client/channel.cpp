@@ -75,7 +75,11 @@ struct channel_state : iteration_hook {
         return next;
     }
     bool has_news() const noexcept { return !waiting.empty() || open == nullptr; }
-    bool is_stuck() const noexcept { return open != nullptr && open->is_congested(); }
+    // Also while what came before the connection's end still waits to be received.
+    bool is_over() const noexcept {
+        return open == nullptr || core_of(*open).connection->is_closed();
+    }
+    bool is_stuck() const noexcept { return !is_over() && open->is_congested(); }
     error ended() const {
         return {errc::closed_early, ending.empty() ? "the session is closing" : ending};
     }
@@ -142,7 +146,7 @@ void channel::sending::await_suspend(std::coroutine_handle<> waiting) noexcept {
 }
 result<void> channel::sending::await_resume() {
     waits_ = false;
-    if (how_ && state_->open == nullptr) return state_->ended();
+    if (how_ && state_->is_over()) return state_->ended();
     return std::move(how_);
 }
 

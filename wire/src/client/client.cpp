@@ -50,7 +50,6 @@ result<client> client::create(client_options options) {
 
 result<reply> client::send(client_request request) {
     std::optional<result<reply>> got;
-    loop_->refresh_now();
     core_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
     while (!got) {
         if (!core_->run_alone()) loop_->run_once();
@@ -62,7 +61,6 @@ result<reply> client::send(client_request request,
                            const std::function<bool(std::string_view piece)>& sink) {
     std::optional<result<reply>> got;
     request_id id = 0;
-    loop_->refresh_now();
     response_pieces to;
     to.data = [&](std::string_view piece) {
         if (!sink(piece)) core_->cancel(id);

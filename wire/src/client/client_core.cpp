@@ -87,7 +87,7 @@ request_id client_core::begin(std::unique_ptr<client_job> job) {
         last_.url = job->url;
         last_.origin = &origin_of(job->url);
     }
-    policy_.begin(*job, loop_->now());
+    policy_.begin(*job, loop_->core().present());
     if (const auto limit = job->timeouts(options_).total_timeout; limit.count() > 0) {
         job->owner = this;
         job->deadline.emplace(&client_core::out_of_time, job.get());

@@ -382,6 +382,51 @@ TEST(ws_coroutines, a_channel_that_is_full_gives_what_came_before_a_reset) {
                            : "20 the session has ended with code 1006");
     }
 }
+// One coroutine that sends, and receives afterwards what came meanwhile.
+TEST(ws_coroutines, a_channel_that_is_full_tells_its_sender_of_the_end) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        const std::string request = v.request();
+        const auto key = request.find("Sec-WebSocket-Key: ") + 19;
+        buffer out;
+        out.append(
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            "Sec-WebSocket-Accept: " +
+            ws::accept_key(request.substr(key, request.find('\r', key) - key)) + "\r\n\r\n");
+        for (int i = 0; i < 20; ++i)
+            ws::append_frame(out, ws::opcode::text, std::string(1000, 'x'), std::nullopt);
+        v.send(out.view());
+        char begun;
+        ASSERT_EQ(::recv(v.fd(), &begun, 1, 0), 1);
+        std::this_thread::sleep_for(50ms);  // until the socket is full
+        v.reset();
+    });
+    const auto loop = *event_loop::create();
+    ws::dialer d(*loop);
+    std::string said;
+    const auto sender = [&said](ws::dialer& dialer, std::string url) -> task<void> {
+        ws::dial_options options;
+        options.limits.max_message_bytes = 5'000;
+        result<ws::channel> c = co_await ws::dial(dialer, url, options);
+        if (!c) co_return;
+        const std::string large(20'000'000, 'y');
+        const auto sent = co_await c->send(large);
+        said = to_string(sent.code());
+        const auto late = co_await c->send("late");
+        if (late || c->is_open()) said += ", and open";
+        int n = 0;
+        auto got = co_await c->receive();
+        for (; got; got = co_await c->receive()) ++n;
+        said += (n > 0 ? " " : " nothing ") + got.error().message;
+    };
+    task_group group;
+    group.spawn(sender(d, raw.url("/", "ws")));
+    for (const auto until = clock::now() + 10s; !group.empty() && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_TRUE(group.empty());
+    EXPECT_EQ(said, std::string(to_string(errc::closed_early)) +
+                        " the session has ended with code 1006");
+}
 TEST(ws_coroutines, a_channel_that_is_full_can_close) {
     flood from(30'000);
     const auto loop = *event_loop::create();

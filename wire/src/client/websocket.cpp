@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <limits>
 #include <unordered_map>
 
 #include "loop/blocking_loop.hpp"
@@ -70,6 +71,8 @@ public:
           opened_(std::move(opened)),
           parser_(options_.limits) {
         wire::detail::cap_time_limits(options_.limits);
+        // The body of a refusal is not read: its length does not matter, its status does.
+        options_.limits.max_body_bytes = std::numeric_limits<std::uint64_t>::max();
     }
 
     const wire::url& url() const noexcept { return url_; }
@@ -255,11 +258,14 @@ private:
             const std::size_t before = held_.size();
             consume_held();
             if (over_ || lingering_) return;
+            if (!is_closed() && !held_.empty() && session_->makes_peer_wait()) return;
             if (held_.size() == before) break;  // a part of a frame
-            if (!is_closed() && !held_.empty() && unsent() > options_.limits.max_unsent_bytes)
-                return;
         }
-        if (session_->held && !held_.empty()) return;
+        if (session_->held && !held_.empty()) {
+            // Who waits for room must not wait for who receives.
+            if (unsent() <= options_.limits.max_unsent_bytes) session_->drained();
+            return;
+        }
         fail(*std::move(broken_));
     }
     void before_send() override { last_write_ = owner_->loop->now(); }
@@ -413,12 +419,32 @@ struct blocking_client::state {
         std::string data;
     };
     std::deque<received> waiting;
+    std::uint64_t waiting_bytes = 0;
     std::string current;  // what receive() gave out last
     std::string ending;   // how it ended
     std::string protocol;
 
     error ended() const {
         return {errc::closed_early, ending.empty() ? "the session is closing" : ending};
+    }
+    // Messages without content take memory, too.
+    static std::uint64_t cost_of(const received& m) noexcept { return m.data.size() + sizeof m; }
+    // A server that takes nothing may go on sending for as long as send() waits.
+    void keep(session& from, message m) {
+        detail::session_core& core = detail::core_of(from);
+        waiting.push_back({m.op, std::string(m.data)});
+        waiting_bytes += cost_of(waiting.back());
+        const std::uint64_t most = core.bounds->max_unfinished_message_bytes;
+        if (most != 0 && waiting_bytes > most) core.hold();
+    }
+    // Precondition: some message waits.
+    opcode take() {
+        const opcode op = waiting.front().op;
+        waiting_bytes -= cost_of(waiting.front());
+        current = std::move(waiting.front().data);
+        waiting.pop_front();
+        if (open != nullptr && waiting.empty()) detail::core_of(*open).release();
+        return op;
     }
 };
 
@@ -441,8 +467,7 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
         }
         s->open = *opened;
         s->protocol = (*opened)->protocol();
-        s->open->on_message(
-            [s](session&, message m) { s->waiting.push_back({m.op, std::string(m.data)}); });
+        s->open->on_message([s](session& from, message m) { s->keep(from, m); });
         s->open->on_close([s](session&, std::uint16_t code, std::string_view reason) {
             s->open = nullptr;
             s->ending = "the session has ended with code " + std::to_string(code);
@@ -463,7 +488,6 @@ std::string_view blocking_client::protocol() const noexcept { return state_->pro
 result<void> blocking_client::send(std::string_view data, opcode op) {
     state& s = *state_;
     if (!is_open()) return s.ended();
-    s.loop->refresh_now();
     if (s.open->send_now(data, op)) return {};
     // The server has to take what came before, or is gone, which the loop tells.
     const auto longest = detail::core_of(*s.open).bounds->write_timeout;
@@ -494,9 +518,7 @@ result<message> blocking_client::receive(std::chrono::milliseconds wait) {
         if (s.open == nullptr) return error(errc::closed_early, s.ending);
         return error(errc::timed_out, "no message within the time limit");
     }
-    const opcode op = s.waiting.front().op;
-    s.current = std::move(s.waiting.front().data);
-    s.waiting.pop_front();
+    const opcode op = s.take();
     return message{op, s.current};
 }
 

@@ -194,6 +194,7 @@ bool stream_core::flush() noexcept {
         return false;
     }
     if (waiting_to_write_) return true;  // the loop goes on when the socket can take more
+    loop()->core().present();            // for before_send(), perhaps long after the last iteration
     int number = 0;
     if (engine().send(*this, number)) return true;
     failed_errno_ = number;

@@ -192,6 +192,76 @@ TEST(embedded, the_drain_has_a_deadline_there_too) {
 // Everything that handlers may keep: they must find no server, also on the thread that was its
 // loop's.
 // What is told of its connection's end sends what another connection waits for.
+TEST(embedded, what_is_sent_long_after_an_iteration_has_the_whole_time_limit) {
+    constexpr std::size_t size = 20'000'000;
+    server_options options;
+    options.host = "127.0.0.1";
+    options.limits.write_timeout = 1500ms;
+    ws::session* open = nullptr;
+    router r;
+    r.websocket("/", [&](ws::session& s, const request&) {
+        open = &s;
+        s.on_close([&](ws::session&, std::uint16_t, std::string_view) { open = nullptr; });
+    });
+    auto made = server::listen(0, std::move(r), options);
+    ASSERT_TRUE(made) << made.error().message;
+    testing::raw_peer p(made->port());
+    p.send(
+        "GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n");
+    while (open == nullptr) made->run_once(10ms);
+    EXPECT_EQ(p.response(), "101 ");
+    std::this_thread::sleep_for(1400ms);
+    open->send_now(std::string(size, 'x'), ws::opcode::binary);
+    for (const auto until = clock::now() + 700ms; clock::now() < until;) made->run_once(10ms);
+    ASSERT_NE(open, nullptr);
+    std::atomic<std::size_t> taken = 0;
+    std::thread reader([&] { taken = p.exactly(size + 10).size(); });
+    while (taken == 0) made->run_once(10ms);
+    reader.join();
+    EXPECT_EQ(taken, size + 10);
+}
+
+TEST(embedded, delays_count_from_the_call_long_after_an_iteration) {
+    const auto loop = make_loop();
+    settle(*loop);
+    std::this_thread::sleep_for(1ms);
+    {
+        const auto before = clock::now();
+        timer t([](void*) {}, nullptr);
+        loop->arm_after(t, 1h);
+        EXPECT_GE(t.deadline(), before + 1h);
+    }
+    settle(*loop);
+    std::this_thread::sleep_for(1ms);
+    const auto before = clock::now();
+    task_group group;
+    const auto sleeper = [](event_loop& l) -> task<void> { co_await sleep_for(l, 1h); };
+    group.spawn(sleeper(*loop));
+    const auto left = loop->next_timeout();
+    EXPECT_GE(clock::now() + left, before + 1h);
+}
+
+TEST(embedded, a_request_long_after_an_iteration_has_the_whole_time_limit) {
+    server s = make_server([](response res) { res.send("x"); });
+    std::thread other([&] { s.run(); });
+    const auto loop = make_loop();
+    client_options options;
+    options.response_timeout = 1s;
+    async_client client(*loop, options);
+    for (const auto pause : {0ms, 1100ms}) {  // on one connection
+        std::this_thread::sleep_for(pause);
+        std::optional<errc> came;
+        client.send(make_request(method::get, "http://127.0.0.1:" + std::to_string(s.port()) + "/"),
+                    [&](result<reply> r) { came = r.code(); });
+        while (!came) loop->run_once();
+        EXPECT_EQ(*came, errc::none);
+    }
+    EXPECT_EQ(client.connections_opened(), 1U);
+    s.stop();
+    other.join();
+}
+
 TEST(embedded, one_end_may_send_the_response_of_another_connection_as_the_server_goes) {
     for (const bool waiter_first : {false, true}) {
         std::optional<response> kept;

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <deque>
+#include <future>
 #include <thread>
 
 #include "raw_server.hpp"
@@ -85,6 +86,29 @@ TEST(unfinished_messages, of_a_peer_that_was_held_back_are_timed_again_once_it_r
     EXPECT_EQ(p.next(),
               "8 \x03\xF0"
               "message too slow");
+}
+// What others send to it fills the socket as well.
+TEST(unfinished_messages, of_a_peer_that_is_held_back_meanwhile_take_no_time) {
+    std::promise<handle> opened;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        s.on_message([](session& s, message m) { s.send(m); });
+        opened.set_value(s.handle());
+    });
+    http::server_options options;
+    options.limits.message_rate_grace = 500ms;
+    options.limits.max_unsent_bytes = 1 << 16;
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    p.send(frame(opcode::text, "some", false) + frame(opcode::ping, "seen"));
+    EXPECT_EQ(p.next(), "10 seen");
+    opened.get_future().get().post([](session& s) {
+        for (int i = 0; i < 32; ++i) s.send(std::string(1 << 20, 'x'), opcode::binary);
+    });
+    std::this_thread::sleep_for(1s);
+    p.send(frame(opcode::continuation, "more"));
+    for (int i = 0; i < 32; ++i) ASSERT_EQ(p.next().size(), (1U << 20) + 2);
+    EXPECT_EQ(p.next(), "1 somemore");
 }
 TEST(unfinished_messages, without_a_rate_one_may_stay_open) {
     http::server_options options;

@@ -24,7 +24,10 @@ void session::on_ping(control_handler h) { core_of(*this).extra().ping_call = st
 void session::on_pong(control_handler h) { core_of(*this).extra().pong_call = std::move(h); }
 
 bool session::is_congested() const noexcept { return core_of(*this).congested; }
-bool session::is_open() const noexcept { return core_of(*this).state == session_core::phase::open; }
+bool session::is_open() const noexcept {
+    const session_core& self = core_of(*this);
+    return self.state == session_core::phase::open && !self.connection->is_closed();
+}
 bool session::compresses() const noexcept { return core_of(*this).deflate != nullptr; }
 std::string_view session::protocol() const noexcept {
     const session_core& self = core_of(*this);
@@ -37,7 +40,7 @@ bool session::send(std::string_view data, opcode op) { return core_of(*this).que
 
 bool session::send_now(std::string_view data, opcode op) {
     session_core& self = core_of(*this);
-    if (self.state != session_core::phase::open) return false;
+    if (!is_open()) return false;
     self.count_sent();
     self.append_message(op, data);
     return self.flush();
@@ -142,7 +145,7 @@ void session_core::append_control(opcode op, std::string_view payload) {
 }
 
 // A peer that takes no answers is owed the last one only (RFC 6455 section 5.5.3).
-void session_core::answer_ping(std::string_view payload) {
+[[gnu::cold]] void session_core::answer_ping(std::string_view payload) {
     if (connection->unsent() > bounds->max_unsent_bytes && !flush() && congested) {
         extra().owed_pong = payload;
     } else {
@@ -151,17 +154,17 @@ void session_core::answer_ping(std::string_view payload) {
     }
 }
 
-void session_core::answer_close(std::uint16_t code, std::string_view reason) {
+[[gnu::cold]] void session_core::answer_close(std::uint16_t code, std::string_view reason) {
     append_close(connection->out(), code, reason, next_mask());
     connection->flush_later();
 }
 
-session_core::extras& session_core::extra() {
+[[gnu::cold]] session_core::extras& session_core::extra() {
     if (more == nullptr) more = std::make_unique<extras>();
     return *more;
 }
 
-void session_core::set_protocol(std::string_view name) {
+[[gnu::cold]] void session_core::set_protocol(std::string_view name) {
     if (!name.empty()) extra().protocol = name;
 }
 
@@ -176,7 +179,7 @@ void session_core::count_received() noexcept {
 }
 
 bool session_core::queue(std::string_view data, opcode op) {
-    if (state != phase::open) return false;
+    if (!is_open()) return false;
     count_sent();
     append_message(op, data);
     connection->flush_later();
@@ -187,17 +190,19 @@ bool session_core::flush() {
     if (!connection->flush()) return false;
     if (connection->unsent() <= bounds->max_unsent_bytes) return true;
     congested = true;  // until drained(): whoever was told so waits for that
+    if (follows_message()) time_message();
     return false;
 }
 
-void session_core::begin_close(std::uint16_t code, std::string_view reason) {
+[[gnu::cold]] void session_core::begin_close(std::uint16_t code, std::string_view reason) {
     if (state != phase::open) return;
     state = phase::closing;
     if (code != close_code::none_given && !is_valid_close_code(code))
         code = close_code::internal_error;
     answer_close(code, reason);
-    closing_since = on->now();
-    on->arm_after(watch, bounds->close_timeout);
+    // Perhaps long after the last iteration, where the loop runs inside another.
+    closing_since = clock::now();
+    on->arm(watch, closing_since + bounds->close_timeout);
     release();
 }
 
@@ -241,6 +246,7 @@ void session_core::drained() {
     if (follows_message()) time_message();
     if (!congested) return;
     congested = false;
+    if (more != nullptr) more->answers = 0;
     if (more != nullptr && more->owed_pong && state == phase::open)
         append_control(opcode::pong, *std::exchange(more->owed_pong, std::nullopt));
     if (drain_call && state == phase::open) drain_call(*this);
@@ -255,6 +261,12 @@ std::size_t session_core::receive(std::span<char> bytes) {
 }
 
 std::size_t session_core::take(std::span<char> bytes) {
+    const bool notes_answers = side == role::client && congested;
+    std::size_t unsent = notes_answers ? connection->unsent() : 0;
+    if (notes_answers) {
+        if (unsent == 0) extra().answers = 0;
+        if (makes_peer_wait()) return 0;
+    }
     std::size_t at = 0;
     while (state != phase::finished) {
         if (held) return at;
@@ -280,13 +292,22 @@ std::size_t session_core::take(std::span<char> bytes) {
             refuse_message(close_code_for(s.error), to_string(s.error));
             return bytes.size();
         }
-        // A peer that sends without reading what it is sent has to wait.
-        if (connection->unsent() > bounds->max_unsent_bytes &&
-            (!connection->flush() || connection->unsent() > bounds->max_unsent_bytes)) {
-            return at;
+        if (notes_answers) {
+            const std::size_t before = std::exchange(unsent, connection->unsent());
+            if (unsent > before) extra().answers += unsent - before;
         }
+        if (connection->unsent() > bounds->max_unsent_bytes && makes_peer_wait()) return at;
     }
     return bytes.size();
+}
+
+// A peer that sends without reading what it is sent has to wait. A client makes its server wait for
+// answers only, not for what else it has sent: the server may not read before it is heard.
+[[gnu::cold]] bool session_core::makes_peer_wait() {
+    const std::size_t most = bounds->max_unsent_bytes;
+    if (connection->unsent() <= most || (connection->flush() && connection->unsent() <= most))
+        return false;
+    return side == role::server || extra().answers > most;
 }
 
 void session_core::tell(control_handler extras::* call, std::string_view payload) {
@@ -317,7 +338,7 @@ void session_core::follow_message() {
 }
 
 // While the peer is held back, because it does not read, its message takes no time.
-void session_core::time_message() {
+[[gnu::cold]] void session_core::time_message() {
     unfinished_message& one = more->unfinished;
     if (one.held_back_since)
         one.began += on->now() - *std::exchange(one.held_back_since, std::nullopt);
@@ -342,7 +363,7 @@ time_point session_core::last_taken() noexcept {
     return std::exchange(was_full, full) || full ? owner->last_write() : time_point();
 }
 
-void session_core::on_timer() {
+[[gnu::cold]] void session_core::on_timer() {
     const time_point taken = last_taken();
     if (state == phase::closing) {
         // Longer for a peer that goes on taking what stands before our close frame, not for ever.

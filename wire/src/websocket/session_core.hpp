@@ -121,6 +121,7 @@ struct session_core final : session {
     void finish(std::uint16_t code, std::string_view reason);
     void give_up(std::string_view why);
     std::size_t take(std::span<char> bytes);
+    bool makes_peer_wait();
     bool follows_message() const noexcept { return more != nullptr && more->unfinished.followed(); }
     void follow_message();
     void time_message();
@@ -146,6 +147,7 @@ struct session_core final : session {
         control_handler pong_call;
         std::string protocol;
         std::optional<std::string> owed_pong;  // when the peer has taken what it was sent
+        std::uint64_t answers = 0;  // bytes that a congested client has answered messages with
     };
     extras& extra();
     void tell(control_handler extras::* call, std::string_view payload);

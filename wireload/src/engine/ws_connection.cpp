@@ -112,6 +112,12 @@ std::string ws_connection::expected_text(std::uint64_t counter) const {
     return "a message";
 }
 
+std::string ws_connection::expected_type(opcode received) const {
+    const opcode sent = host_.the_plan().message.op();
+    if (received == sent) return {};
+    return fmt::format("the same, as a {} message", sent == opcode::text ? "text" : "binary");
+}
+
 void ws_connection::on_data(std::span<char> in) {
     const nanos at = reply_time(in.size(), unfinished_ != nullptr);
     host_.window().count_in(in.size(), at);
@@ -305,7 +311,7 @@ void ws_connection::on_foreign_message(opcode op, std::string_view text, nanos a
     const std::uint64_t counter = known ? n : oldest();
     bool last = false;
     if (!known) {
-        answered_wrongly(counter, at, error_kind::bad_body, text);
+        answered_wrongly(counter, at, error_kind::bad_body, text, expected_type(op));
         last = ledger.missed(counter);
     } else if (n != oldest()) {
         ++host_.window().broadcasts().reordered;
@@ -346,7 +352,8 @@ bool ws_connection::on_message(opcode op, std::string_view text, nanos at) {
         if (right) counter = *said;
     }
     if (!right) {
-        answered_wrongly(counter, at, error_kind::bad_body, text);
+        answered_wrongly(counter, at, error_kind::bad_body, text,
+                         p.asked.check == reply_check::echo ? expected_type(op) : std::string());
     } else if (const auto failed = p.message_checks.message(text)) {
         answered_wrongly(counter, at, failed->as_error(), text,
                          host_.wants_report() ? p.message_checks.expected(*failed) : std::string());

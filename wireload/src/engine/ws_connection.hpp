@@ -52,6 +52,9 @@ private:
                                std::size_t most) override;
     std::string sent_text(std::uint64_t counter) const override;
     std::string expected_text(std::uint64_t counter) const override;
+    // For a report of an echo that came as text and not as binary, or the other way round; else
+    // empty.
+    std::string expected_type(wire::ws::opcode received) const;
     void forget() override { unfinished_.reset(); }
     void append_goodbye(wire::buffer& out) override;
     void append_pong(std::string_view data);

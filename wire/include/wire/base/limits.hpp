@@ -58,8 +58,8 @@ struct limits {
 
     // Memory in WebSocket messages that have begun and not ended, over all sessions of one loop (of
     // one dialer in a client); 0: any amount. Beyond it, the sessions that have held most for
-    // longest are closed with 1013 until an eighth is free. Our own choice; 256 messages of the
-    // largest size.
+    // longest are closed with 1013 until an eighth is free. As much a ws::blocking_client keeps of
+    // messages that nobody has received. Our own choice; 256 messages of the largest size.
     std::uint64_t max_unfinished_message_bytes = 256 * 1024 * 1024;
 
     // Bytes that one byte of compressed data may become, counted over a body or message of which
@@ -74,7 +74,8 @@ struct limits {
 
     // Bytes that one connection may have unsent before its reads pause, and that it may send ahead
     // of the answer to its present request (pipelining; requests of one connection are served one
-    // after another). Go's HTTP/2 and Node's stream high-water marks lie between 16 KiB and 1 MiB.
+    // after another). A WebSocket client goes on reading until so many of them are its answers.
+    // Go's HTTP/2 and Node's stream high-water marks lie between 16 KiB and 1 MiB.
     std::size_t max_unsent_bytes = 1024 * 1024;
 
     // Connections open at once in one server, shared equally among its loops: at least one for

@@ -118,7 +118,9 @@ public:
     // Sends one message; text must be UTF-8. Returns when the kernel or, up to
     // limits::max_unsent_bytes, the session's buffer has taken it. errc::closed_early when the
     // session has ended before that; errc::timed_out when the server has taken nothing for
-    // limits::write_timeout: the rest still waits then, and goes with later calls.
+    // limits::write_timeout: the rest still waits then, and goes with later calls. Messages that
+    // come meanwhile are kept for receive(): with limits::max_unfinished_message_bytes of them
+    // nothing more is read until all were received.
     result<void> send(std::string_view data, opcode op = opcode::text);
     // Waits for the next message, at most for `wait`; `data` of the message dies at the next call.
     // errc::timed_out when none has come, errc::closed_early, with the close code in its message,

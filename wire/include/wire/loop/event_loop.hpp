@@ -96,8 +96,7 @@ public:
     // The time at which the present iteration took its events; outside of one, the last one's. It
     // asks nobody, unlike clock::now().
     time_point now() const noexcept { return core_.now(); }
-    // Reads the clock anew: after a callback that took long, or before arm_after() outside of an
-    // iteration.
+    // Reads the clock anew: after a callback that took long.
     void refresh_now() noexcept { core_.refresh_now(); }
 
     // ---- descriptors ----
@@ -120,11 +119,11 @@ public:
     // armed from a timer's callback rings in the next iteration at the earliest. Precondition: no
     // other loop has it armed. Throws std::bad_alloc.
     void arm(timer& t, time_point deadline) { core_.timers().arm(t, deadline, core_.now()); }
-    // The same; `delay` counts from now(), the beginning of this iteration. A hundred years are the
-    // most there is.
+    // The same; `delay` counts from now(), the beginning of this iteration, and outside of one from
+    // the call. A hundred years are the most there is.
     template <typename Rep, typename Period>
     void arm_after(timer& t, std::chrono::duration<Rep, Period> delay) {
-        arm(t, now() + detail::capped(delay));
+        arm(t, core_.present() + detail::capped(delay));
     }
     // It does not ring. Nothing happens when it is not armed.
     void disarm(timer& t) noexcept { t.deadline_ = time_point::max(); }

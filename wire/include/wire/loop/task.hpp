@@ -156,10 +156,10 @@ private:
     timer timer_ = timer::calling<&sleep_until::wake>(this);
 };
 // `co_await sleep_for(loop, 10ms)`: the same after `delay`, which counts from loop.now(), the
-// beginning of the loop iteration, as all delays of timers do.
+// beginning of the loop iteration, and outside of one from the call, as all delays of timers do.
 template <typename Rep, typename Period>
 sleep_until sleep_for(event_loop& loop, std::chrono::duration<Rep, Period> delay) noexcept {
-    return {loop, loop.now() + detail::capped(delay)};
+    return {loop, loop.core().present() + detail::capped(delay)};
 }
 
 namespace detail {

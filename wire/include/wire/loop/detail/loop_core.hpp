@@ -66,6 +66,11 @@ public:
 
     time_point now() const noexcept { return now_; }
     void refresh_now() noexcept { now_ = clock::now(); }
+    // now(), read anew where no iteration runs: the last one may be long over.
+    time_point present() noexcept {
+        if (!in_iteration_) refresh_now();
+        return now_;
+    }
 
     // ---- other threads ----
 
