@@ -205,6 +205,35 @@ TEST(timers, one_that_rings_may_arm_itself_again_or_destroy_others) {
     loop->run_once(0ms);
     EXPECT_EQ(log, (std::vector<int>{1, 1}));
 }
+// However long the callbacks take, and whoever has the clock read meanwhile: other events must have
+// their turn.
+TEST(timers, two_that_arm_themselves_again_do_not_keep_the_iteration_going) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    alarm_clock b(log, 2);
+    for (alarm_clock* const one : {&a, &b}) {
+        one->then = [&, one] {
+            if (log.size() > 100) return;
+            loop->refresh_now();
+            loop->arm_after(one->t, 0ms);
+        };
+        loop->arm(one->t, loop->now());
+    }
+    loop->run_once(0ms);
+    EXPECT_EQ(log, (std::vector<int>{1, 2}));
+    loop->run_once(0ms);
+    EXPECT_EQ(log, (std::vector<int>{1, 2, 1, 2}));
+}
+TEST(timers, what_lies_before_the_clock_began_is_past) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    loop->arm(a.t, time_point::min());
+    EXPECT_EQ(loop->next_timeout(), clock::duration::zero());
+    EXPECT_EQ(loop->run_once(1ms), 1U);
+    EXPECT_EQ(log.size(), 1U);
+}
 TEST(timers, twenty_thousand_renewed_and_destroyed_at_random) {
     auto loop = make_loop();
     std::vector<int> log;
