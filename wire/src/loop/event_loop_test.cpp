@@ -354,6 +354,24 @@ TEST(post, what_never_ran_is_destroyed_with_the_loop) {
     }
     EXPECT_EQ(alive.use_count(), 1);
 }
+// From the destructor of something that it owns.
+TEST(post, what_is_dropped_with_the_loop_may_post) {
+    const auto alive = std::make_shared<int>();
+    struct last_word {
+        last_word(event_loop& l, std::shared_ptr<int> a) : loop(&l), alive(std::move(a)) {}
+        ~last_word() {
+            loop->post([held = std::move(alive)] { FAIL() << "ran"; });
+        }
+        event_loop* loop;
+        std::shared_ptr<int> alive;
+    };
+    {
+        auto loop = make_loop();
+        for (int i = 0; i < 3; ++i)
+            loop->post([word = std::make_unique<last_word>(*loop, alive)] { FAIL() << "ran"; });
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+}
 TEST(stop, before_run_is_remembered_once) {
     auto loop = make_loop();
     loop->stop();
