@@ -1,5 +1,6 @@
 #include "wire/loop/event_loop.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "wire/loop/socket.hpp"
 
 namespace wire::event_loop_test {
 
@@ -123,6 +126,13 @@ TEST(event_loop, watching_a_bad_descriptor_is_an_error) {
     io_source s([](io_source&, ready) noexcept {});
     EXPECT_EQ(loop->watch(s, 1 << 20, ready::read).code(), errc::system_error);
     EXPECT_FALSE(s.watched());
+    // One that cannot be waited for, and would be ready at all times.
+    for (const char* const name : {"/proc/self/exe", "/proc"}) {
+        const unique_fd file(::open(name, O_RDONLY | O_CLOEXEC));
+        ASSERT_TRUE(file);
+        EXPECT_EQ(loop->watch(s, file.get(), ready::read).code(), errc::system_error) << name;
+        EXPECT_FALSE(s.watched());
+    }
 }
 
 struct alarm_clock {
