@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "no_threads.hpp"
 #include "pieces.hpp"
 #include "raw_peer.hpp"
 #include "requests.hpp"
@@ -714,6 +715,15 @@ TEST(server, several_loops_share_one_port) {
     const std::lock_guard lock(mutex);
     // Of 60 the kernel gives all to one of three with a chance of 3^-59.
     EXPECT_GT(threads.size(), 1U);
+}
+TEST(server, says_that_it_has_no_threads_for_its_loops) {
+    server_options options;
+    options.host = "127.0.0.1";
+    options.loops = 3;
+    const testing::no_threads none;
+    const error e = start_server(0, mirror, options);
+    EXPECT_EQ(e.code, errc::system_error);
+    EXPECT_EQ(e.message, "cannot start a thread: Resource temporarily unavailable");
 }
 TEST(server, says_why_it_cannot_listen) {
     served s(mirror);
