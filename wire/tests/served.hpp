@@ -4,12 +4,20 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "wire/server/server.hpp"
 
 namespace wire::testing {
+
+// A handler that answers with "METHOD path body".
+inline void mirror(http::response res) {
+    res.body() = std::string(res.request().method_text()) + " " +
+                 std::string(res.request().path()) + " " + std::string(res.request().body());
+    res.send();
+}
 
 class served {
 public:

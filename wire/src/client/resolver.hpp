@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "wire/base/function.hpp"
@@ -33,16 +34,30 @@ public:
             [[maybe_unused]] const auto prompt = loop_->core().make_wakeable();
             alive_ = std::make_shared<char>();
         }
-        pool_->run([loop = loop_, host, port, how = std::move(how),
-                    alive = std::weak_ptr<char>(alive_), done = std::move(done)]() mutable {
-            loop->post([found = how ? how(host, port) : wire::resolve(host, port),
-                        alive = std::move(alive), done = std::move(done)]() mutable {
-                if (!alive.expired()) done(std::move(found));
+        answer to{loop_, alive_, std::make_shared<callback>(std::move(done))};
+        try {
+            pool_->run([host, port, how = std::move(how), to]() mutable {
+                to.give(how ? how(host, port) : wire::resolve(host, port));
             });
-        });
+        } catch (const std::system_error& e) {
+            to.give(system_failure(e.code().value(), "cannot start a thread"));
+        }
     }
 
 private:
+    struct answer {
+        event_loop* loop;
+        std::weak_ptr<char> alive;
+        std::shared_ptr<callback> done;
+
+        // Any thread. Once, and with it `done` is the loop's thread's.
+        void give(result<std::vector<address>> found) {
+            loop->post([to = std::move(*this), found = std::move(found)]() mutable {
+                if (!to.alive.expired()) (*to.done)(std::move(found));
+            });
+        }
+    };
+
     event_loop* loop_;
     // Made when the first name is looked up.
     std::shared_ptr<char> alive_;

@@ -24,8 +24,17 @@ void blocking_pool::run(unique_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
-        if (idle_ < waiting_.size() && threads_.size() < most_)
-            threads_.emplace_back([this] { serve(); });
+        try {
+            if (idle_ < waiting_.size() && threads_.size() < most_)
+                threads_.emplace_back([this] { serve(); });
+        } catch (...) {
+            // With others there it only waits longer.
+            if (threads_.empty()) {
+                work = std::move(waiting_.back());
+                waiting_.pop_back();
+                throw;
+            }
+        }
     }
     ready_.notify_one();
 }

@@ -6,6 +6,9 @@
 #include <future>
 #include <latch>
 #include <memory>
+#include <system_error>
+
+#include "no_threads.hpp"
 
 namespace wire::blocking_pool_test {
 
@@ -30,6 +33,35 @@ TEST(blocking_pool, keeps_the_order_of_submission) {
     done.get_future().wait();
     ASSERT_EQ(order.size(), 100U);
     EXPECT_TRUE(std::is_sorted(order.begin(), order.end()));
+}
+TEST(blocking_pool, waits_for_the_threads_that_there_are) {
+    std::promise<void> begun;
+    std::promise<void> go_on;
+    std::promise<void> second;
+    blocking_pool pool(2);
+    pool.run([&] {
+        begun.set_value();
+        go_on.get_future().wait();
+    });
+    begun.get_future().wait();
+    {
+        const testing::no_threads none;
+        pool.run([&] { second.set_value(); });
+    }
+    go_on.set_value();
+    second.get_future().wait();
+}
+TEST(blocking_pool, keeps_no_work_that_no_thread_can_do) {
+    const auto alive = std::make_shared<int>();
+    std::promise<void> done;
+    blocking_pool pool(1);
+    {
+        const testing::no_threads none;
+        EXPECT_THROW(pool.run([alive] { FAIL() << "ran"; }), std::system_error);
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+    pool.run([&] { done.set_value(); });
+    done.get_future().wait();
 }
 TEST(blocking_pool, leaves_nothing_behind) {
     const auto alive = std::make_shared<int>();

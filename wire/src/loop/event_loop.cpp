@@ -74,8 +74,11 @@ loop_core::loop_core(const loop_options& options)
 }
 
 loop_core::~loop_core() {
-    running_.clear();
-    posted_.clear();
+    // What is dropped may post as it goes.
+    do {
+        running_.clear();
+        running_.swap(posted_);
+    } while (!running_.empty());
     while (has_hooks()) hooks_.next_->unlink();
     if (wake_source_.watched()) engine_->unwatch(wake_source_);
     if (wake_fd_ >= 0) ::close(wake_fd_);

@@ -1,5 +1,6 @@
 #include "wire/loop/event_loop.hpp"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -9,6 +10,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "wire/loop/socket.hpp"
 
 namespace wire::event_loop_test {
 
@@ -123,6 +126,13 @@ TEST(event_loop, watching_a_bad_descriptor_is_an_error) {
     io_source s([](io_source&, ready) noexcept {});
     EXPECT_EQ(loop->watch(s, 1 << 20, ready::read).code(), errc::system_error);
     EXPECT_FALSE(s.watched());
+    // One that cannot be waited for, and would be ready at all times.
+    for (const char* const name : {"/proc/self/exe", "/proc"}) {
+        const unique_fd file(::open(name, O_RDONLY | O_CLOEXEC));
+        ASSERT_TRUE(file);
+        EXPECT_EQ(loop->watch(s, file.get(), ready::read).code(), errc::system_error) << name;
+        EXPECT_FALSE(s.watched());
+    }
 }
 
 struct alarm_clock {
@@ -204,6 +214,35 @@ TEST(timers, one_that_rings_may_arm_itself_again_or_destroy_others) {
     EXPECT_EQ(log, std::vector<int>{1});
     loop->run_once(0ms);
     EXPECT_EQ(log, (std::vector<int>{1, 1}));
+}
+// However long the callbacks take, and whoever has the clock read meanwhile: other events must have
+// their turn.
+TEST(timers, two_that_arm_themselves_again_do_not_keep_the_iteration_going) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    alarm_clock b(log, 2);
+    for (alarm_clock* const one : {&a, &b}) {
+        one->then = [&, one] {
+            if (log.size() > 100) return;
+            loop->refresh_now();
+            loop->arm_after(one->t, 0ms);
+        };
+        loop->arm(one->t, loop->now());
+    }
+    loop->run_once(0ms);
+    EXPECT_EQ(log, (std::vector<int>{1, 2}));
+    loop->run_once(0ms);
+    EXPECT_EQ(log, (std::vector<int>{1, 2, 1, 2}));
+}
+TEST(timers, what_lies_before_the_clock_began_is_past) {
+    auto loop = make_loop();
+    std::vector<int> log;
+    alarm_clock a(log, 1);
+    loop->arm(a.t, time_point::min());
+    EXPECT_EQ(loop->next_timeout(), clock::duration::zero());
+    EXPECT_EQ(loop->run_once(1ms), 1U);
+    EXPECT_EQ(log.size(), 1U);
 }
 TEST(timers, twenty_thousand_renewed_and_destroyed_at_random) {
     auto loop = make_loop();
@@ -322,6 +361,24 @@ TEST(post, what_never_ran_is_destroyed_with_the_loop) {
     {
         auto loop = make_loop();
         loop->post([alive] { FAIL() << "ran"; });
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+}
+// From the destructor of something that it owns.
+TEST(post, what_is_dropped_with_the_loop_may_post) {
+    const auto alive = std::make_shared<int>();
+    struct last_word {
+        last_word(event_loop& l, std::shared_ptr<int> a) : loop(&l), alive(std::move(a)) {}
+        ~last_word() {
+            loop->post([held = std::move(alive)] { FAIL() << "ran"; });
+        }
+        event_loop* loop;
+        std::shared_ptr<int> alive;
+    };
+    {
+        auto loop = make_loop();
+        for (int i = 0; i < 3; ++i)
+            loop->post([word = std::make_unique<last_word>(*loop, alive)] { FAIL() << "ran"; });
     }
     EXPECT_EQ(alive.use_count(), 1);
 }

@@ -2,7 +2,7 @@
 //
 //     state       watched for    leaves by
 //     closed      -              start()
-//     accepting   read           close(), finish(); no descriptor left -> pausing
+//     accepting   read           close(), finish(); accept() fails -> pausing
 //     pausing     nothing        retry_, every 100 ms -> accepting; close(), finish()
 //
 // The listener owns its socket; an accepted one belongs to the handler. All on the loop's thread.
@@ -72,8 +72,9 @@ void listener::accept(int most) noexcept {
                                SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd) {
             if (errno == EINTR || errno == ECONNABORTED) continue;
-            if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-                // The socket stays readable; looking away for a moment beats spinning on it.
+            if (errno != EAGAIN) {
+                // No descriptor, no memory, no right, or the socket listens no more. It stays
+                // readable; looking away for a moment beats spinning on it.
                 loop_->unwatch(source_);
                 loop_->arm_after(retry_, std::chrono::milliseconds(100));
             }

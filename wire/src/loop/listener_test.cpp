@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <vector>
@@ -51,6 +52,23 @@ TEST(listener, resumes_after_the_process_ran_out_of_descriptors) {
     filler.clear();
     ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
     while (d.accepted.empty()) d.loop->run_once(1s);
+}
+// Somebody who has a copy of the socket may have ended it for all.
+TEST(listener, does_not_spin_on_a_socket_that_listens_no_more) {
+    const auto loop = *event_loop::create();
+    auto listening = listen_tcp(address::loopback_v4(0));
+    const unique_fd copy(::dup(listening->get()));
+    int accepted = 0;
+    listener door;
+    ASSERT_TRUE(
+        door.start(*loop, *std::move(listening), [&](unique_fd, const address&) { ++accepted; }));
+    ASSERT_EQ(::shutdown(copy.get(), SHUT_RDWR), 0);
+    loop->run_once(1s);
+    EXPECT_EQ(loop->run_once(0ms), 0U);
+    // Or has it listen again.
+    ASSERT_EQ(::listen(copy.get(), 16), 0);
+    const unique_fd client = *connect_tcp(*local_address(copy.get()));
+    while (accepted == 0) loop->run_once(1s);
 }
 TEST(listener, finishes_with_those_that_wait) {
     for (const auto how : {listener::use::alone, listener::use::shared}) {

@@ -24,7 +24,8 @@ timer_heap::~timer_heap() {
 
 void timer_heap::arm(timer_node& t, time_point deadline, time_point now) {
     // One armed from a timer's callback for a moment that has passed waits for the next iteration.
-    if (running_) deadline = std::max(deadline, now + clock::duration(1));
+    // Outside of that too it is no matter how long ago it was, and the difference has to fit.
+    deadline = std::max(deadline, running_ ? now + clock::duration(1) : time_point());
     t.deadline_ = deadline;
     if (t.heap_ == nullptr) {
         entries_.push_back({deadline, &t});
@@ -42,7 +43,7 @@ void timer_heap::forget(timer_node& t) noexcept {
     t.heap_ = nullptr;
 }
 
-std::size_t timer_heap::run(const time_point& now) {
+std::size_t timer_heap::run(time_point now) {
     std::size_t served = 0;
     running_ = true;
     while (!entries_.empty() && entries_.front().at <= now) {

@@ -21,10 +21,10 @@
 //     unwatched      unwatch()                  cancelled at once; its generation has passed
 #include "uring_engine.hpp"
 
-#include <fcntl.h>
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <bit>
@@ -205,7 +205,11 @@ bool uring_engine::dispatch(const uring::completion& c) {
 // ---- sources ----
 
 result<void> uring_engine::watch(io_source& source, int fd, ready interest) {
-    if (::fcntl(fd, F_GETFD) < 0) return system_failure(errno, "cannot watch a descriptor");
+    struct stat what;
+    const bool is_open = ::fstat(fd, &what) == 0;
+    // A poll says of files and folders that they are ready, at all times.
+    if (!is_open || S_ISREG(what.st_mode) || S_ISDIR(what.st_mode))
+        return system_failure(is_open ? EPERM : errno, "cannot watch a descriptor");
     const auto index = static_cast<std::size_t>(fd);
     if (index >= watched_.size()) watched_.resize(index + 1);
     if (watched_[index].source != nullptr)

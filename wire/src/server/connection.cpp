@@ -422,10 +422,10 @@ void connection::go_on() {
 
 // A peer that asked for the end sends nothing after it: the socket can go as soon as the reply is
 // out. Any other may be sending; closing on it would make the kernel drop the reply (RFC 9112
-// section 9.6).
+// section 9.6). So may one with TLS, whose own notice of the end comes when it likes.
 void connection::close_gracefully(bool at_once) {
     enter(phase::lingering);
-    if (at_once && flush() && unsent() == 0) {
+    if (at_once && filter() == nullptr && flush() && unsent() == 0) {
         drop();
         return;
     }

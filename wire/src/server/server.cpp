@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -169,12 +170,19 @@ result<std::vector<unique_fd>> server::hand_over() { return state_->doors.hand_o
 std::uint16_t server::port() const noexcept { return state_->port; }
 
 void server::run() {
-    std::vector<std::thread> others;
-    for (std::size_t i = 1; i < state_->workers.size(); ++i) {
-        others.emplace_back([w = state_->workers[i].get()] { w->run(); });
-    }
+    struct joining {
+        ~joining() {
+            if (!complete) all->stop();
+            for (std::thread& t : threads) t.join();
+        }
+        server* all;
+        std::vector<std::thread> threads = {};
+        bool complete = false;
+    } others{this};
+    for (std::size_t i = 1; i < state_->workers.size(); ++i)
+        others.threads.emplace_back([w = state_->workers[i].get()] { w->run(); });
+    others.complete = true;  // else one could not be started
     state_->workers[0]->run();
-    for (std::thread& t : others) t.join();
 }
 
 int server::descriptor() noexcept { return state_->workers[0]->loop().descriptor(); }
@@ -190,7 +198,11 @@ namespace {
 
 error serve(result<server> s) {
     if (!s) return s.error();
-    s->run();
+    try {
+        s->run();
+    } catch (const std::system_error& e) {
+        return system_failure(e.code().value(), "cannot start a thread");
+    }
     return {};
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <stdexcept>
 
+#include "no_threads.hpp"
 #include "pieces.hpp"
 #include "raw_peer.hpp"
 #include "requests.hpp"
@@ -17,15 +18,10 @@ namespace wire::http::server_test {
 
 using namespace std::chrono_literals;
 using testing::get;
+using testing::mirror;
 using testing::post;
 using testing::raw_peer;
 using testing::served;
-
-void mirror(response res) {
-    res.body() = std::string(res.request().method_text()) + " " +
-                 std::string(res.request().path()) + " " + std::string(res.request().body());
-    res.send();
-}
 
 TEST(server, answers_and_keeps_the_connection) {
     served s(mirror);
@@ -283,36 +279,6 @@ TEST(server, waits_for_a_body_it_said_to_go_on_with) {
     p.send(head + "ho");  // did not wait: no interim response
     EXPECT_EQ(p.response(), "200 POST / ho");
 }
-TEST(server, refuses_what_is_malformed_and_closes) {
-    served s(mirror);
-    const std::vector<std::pair<std::string, std::string>> cases{
-        {"GET / HTTP/1.1\r\n\r\n", "(close) 400 missing, repeated or malformed Host\n"},
-        {"GET / HTTP/1.1\nHost: a\n\n", "(close) 400 a line does not end in CRLF\n"},
-        {"GET / HTTP/3.0\r\nHost: a\r\n\r\n", "(close) 505 unsupported HTTP version\n"},
-        {get("/", "A : b\r\n"), "(close) 400 malformed field name\n"},
-        {get("/", "A: b\r\n c\r\n"), "(close) 400 folded field line\n"},
-        {get("/", "Content-Length: 1\r\nContent-Length: 1\r\n"),
-         "(close) 400 more than one message length\n"},
-        {get("/", "Content-Length: 1\r\nTransfer-Encoding: chunked\r\n"),
-         "(close) 400 more than one message length\n"},
-        {get("/", "Transfer-Encoding: gzip, chunked\r\n"), "(close) 501 unknown transfer coding\n"},
-        {get("/", "Transfer-Encoding: chunked\r\n") + "x\r\n", "(close) 400 malformed chunk\n"},
-        {get("/" + std::string(9000, 'a')), "(close) 414 request target too long\n"},
-        {get("/", "A: " + std::string(17000, 'a') + "\r\n"), "(close) 431 header too large\n"},
-        {get("/", "Content-Length: 1048577\r\n"), "(close) 413 body too large\n"},
-        {"\x16\x03\x01\x02", "(close) 400 malformed request line\n"},
-    };
-    for (const auto& [text, expected] : cases) {
-        raw_peer p(s.port());
-        p.send(text + get("/smuggled"));
-        EXPECT_EQ(p.response(), expected);
-        p.finish_sending();
-        EXPECT_EQ(p.rest(), "") << expected;
-    }
-    raw_peer p(s.port());
-    p.send(get("/others"));
-    EXPECT_EQ(p.response(), "200 GET /others ");
-}
 TEST(server, responses_outlive_it_on_any_thread) {
     server_options options;
     options.loops = 2;
@@ -352,98 +318,6 @@ TEST(server, responses_outlive_it_on_any_thread) {
     after.join();
     kept.clear();
 }
-// Whether what a refusal says after its head is anything, for each reason to refuse.
-TEST(server, a_refusal_of_head_has_no_body) {
-    server_options options;
-    options.limits.header_timeout = 400ms;
-    options.limits.body_timeout = 400ms;
-    options.limits.handler_timeout = 400ms;
-    std::mutex mutex;
-    std::vector<response> kept;
-    served s(
-        [&](response res) {
-            const std::lock_guard lock(mutex);
-            kept.push_back(std::move(res));
-        },
-        options);
-    const std::string fields = " HTTP/1.1\r\nHost: a\r\n";
-    const std::vector<std::pair<std::string, int>> cases{
-        {"HEAD / HTTP/1.1\r\n\r\n", 400},
-        {"HEAD / HTTP/1.1\nHost: a\n\n", 400},
-        {"HEAD /%zz" + fields + "\r\n", 400},
-        {"\r\nHEAD /a b" + fields + "\r\n", 400},
-        {"HEAD /" + fields + "A : b\r\n\r\n", 400},
-        {"HEAD /" + fields + "Content-Length: 1\r\nContent-Length: 2\r\n\r\n", 400},
-        {"HEAD /" + fields + "Transfer-Encoding: chunked\r\n\r\nx\r\n", 400},
-        {"HEAD /" + fields + "Content-Length: 1048577\r\n\r\n", 413},
-        {"HEAD /" + std::string(9000, 'a') + fields + "\r\n", 414},
-        {"HEAD /" + fields + "Expect: a-miracle\r\n\r\n", 417},
-        {"HEAD /" + fields + "A: " + std::string(17000, 'a') + "\r\n\r\n", 431},
-        {"HEAD / HTTP/3.0\r\nHost: a\r\n\r\n", 505},
-        {"HEAD /" + fields + "Transfer-Encoding: gzip, chunked\r\n\r\n", 501},
-        {"HEAD / HT", 408},
-        {"HEAD /" + fields, 408},
-        {"HEAD /" + fields + "Content-Length: 2\r\n\r\nx", 408},
-        {"HEAD /" + fields + "\r\n", 503},
-    };
-    for (const auto& [text, status] : cases) {
-        for (const bool in_pieces : {false, true}) {
-            raw_peer p(s.port());
-            const std::size_t cut = in_pieces ? 7 : 0;
-            p.send(text.substr(0, cut));
-            if (in_pieces) std::this_thread::sleep_for(5ms);
-            p.send(text.substr(cut));
-            const std::string said = p.rest();
-            const std::string name = text.substr(0, 60);
-            EXPECT_EQ(said.substr(0, 13), "HTTP/1.1 " + std::to_string(status) + " ") << name;
-            EXPECT_EQ(said.find("\r\n\r\n") + 4, said.size()) << name << "\n" << said;
-            EXPECT_NE(said.find("\r\nContent-Length: "), std::string::npos) << name;
-        }
-    }
-    for (const std::string other : {"HEADS / HTTP/1.1\r\n\r\n", "head / HTTP/1.1\r\n\r\n",
-                                    "HEA\r\n", "GET /HEAD HTTP/1.1\r\n\r\n"}) {
-        raw_peer p(s.port());
-        p.send(other);
-        const std::string said = p.rest();
-        EXPECT_LT(said.find("\r\n\r\n") + 4, said.size()) << other;
-    }
-}
-TEST(server, opens_no_tunnels) {
-    std::atomic<int> reached = 0;
-    const auto everything = [&](response res) {
-        ++reached;
-        res.send("hello");
-    };
-    router r;
-    r.add(method::connect, "/{any...}", everything).otherwise(everything);
-    served plain(everything);
-    served routed(std::move(r));
-    for (const auto* s : {&plain, &routed}) {
-        raw_peer p(s->port());
-        p.send("CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n" + get("/smuggled"));
-        EXPECT_EQ(p.response(), "(close) 501 unsupported method\n");
-        p.finish_sending();
-        EXPECT_EQ(p.rest(), "");
-        for (const std::string target : {"/", "*", "a", "http://a:443/", "a:443/", "a:"}) {
-            raw_peer q(s->port());
-            q.send("CONNECT " + target + " HTTP/1.1\r\nHost: a\r\n\r\n");
-            EXPECT_EQ(q.response(), "(close) 400 malformed request target\n") << target;
-        }
-        raw_peer q(s->port());
-        q.send("CONNECT a:443 HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nhello");
-        EXPECT_EQ(q.response(), "(close) 501 unsupported method\n");
-    }
-    EXPECT_EQ(reached, 0);
-}
-TEST(server, an_error_reply_survives_a_peer_that_keeps_sending) {
-    served s(mirror);
-    raw_peer p(s.port());
-    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2000000\r\n\r\n" +
-           std::string(2000000, 'x'));
-    EXPECT_EQ(p.response(), "(close) 413 body too large\n");
-    p.finish_sending();
-    EXPECT_EQ(p.rest(), "");
-}
 TEST(server, a_peer_that_has_finished_sending_still_gets_its_replies) {
     blocking_pool pool(1);
     served s([&](response res) {
@@ -470,29 +344,6 @@ TEST(server, large_bodies_both_ways_to_a_slow_reader) {
         EXPECT_TRUE(got == "200 " + large);
     }
 }
-TEST(server, memory_for_one_that_sends_without_reading_is_bounded) {
-    std::atomic<int> served_count{0};
-    server_options options;
-    options.limits.max_unsent_bytes = 64 * 1024;
-    served s(
-        [&](response res) {
-            ++served_count;
-            res.send(std::string(1'000, 'x'));
-        },
-        options);
-    raw_peer p(s.port());
-    std::string many;
-    // More than the socket buffers of both ends can grow to.
-    for (int i = 0; i < 600'000; ++i) many += get("/");
-    const std::size_t sent = p.send_until_stuck(many, 500);
-    EXPECT_LT(sent, many.size());
-    // What socket buffers of some megabytes take, and little more.
-    EXPECT_LT(served_count.load(), 50'000);
-    // When it begins to read it gets all it asked for.
-    const auto asked = static_cast<int>(sent / get("/").size());
-    for (int i = 0; i < asked; ++i) ASSERT_EQ(p.response().size(), 1'004U) << i;
-    EXPECT_EQ(served_count.load(), asked);
-}
 TEST(server, a_response_may_outlive_its_connection_and_its_server) {
     std::promise<response> first;
     std::promise<response> second;
@@ -518,130 +369,6 @@ TEST(server, a_response_may_outlive_its_connection_and_its_server) {
     }
     EXPECT_EQ(kept->request().path(), "/");
     kept->send("to nobody");
-}
-TEST(server, needs_a_connection_for_each_loop) {
-    server_options options;
-    options.host = "127.0.0.1";
-    options.loops = 3;
-    options.limits.max_connections = 2;
-    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::bad_argument);
-    options.limits.max_connections = 3;
-    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::none);
-    options.loops = 0;
-    options.limits.max_connections = 0;
-    EXPECT_EQ(server::listen(0, mirror, options).code(), errc::bad_argument);
-}
-TEST(server, limits_connections) {
-    server_options options;
-    options.limits.max_connections = 2;
-    served s(mirror, options);
-    raw_peer a(s.port());
-    a.send(get("/a"));
-    EXPECT_EQ(a.response(), "200 GET /a ");
-    {
-        raw_peer b(s.port());
-        b.send(get("/b"));
-        EXPECT_EQ(b.response(), "200 GET /b ");
-        raw_peer c(s.port());
-        EXPECT_EQ(c.exactly(1), "");
-        a.send(get("/still"));
-        EXPECT_EQ(a.response(), "200 GET /still ");
-        b.send(get("/", "Connection: close\r\n"));
-        b.response();
-        EXPECT_EQ(b.rest(), "");
-    }
-    raw_peer d(s.port());
-    d.send(get("/d"));
-    EXPECT_EQ(d.response(), "200 GET /d ");
-}
-TEST(server, time_limits) {
-    server_options options;
-    options.limits.idle_timeout = 100ms;
-    options.limits.header_timeout = 100ms;
-    options.limits.body_timeout = 100ms;
-    options.limits.close_timeout = 100ms;
-    served s(mirror, options);
-    raw_peer idle(s.port());
-    raw_peer head(s.port());
-    raw_peer body(s.port());
-    raw_peer after(s.port());
-    head.send("GET / HT");
-    body.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab");
-    after.send(get("/"));
-    EXPECT_EQ(after.response(), "200 GET / ");
-    EXPECT_EQ(head.response(), "(close) 408 timed out\n");
-    EXPECT_EQ(body.response(), "(close) 408 timed out\n");
-    EXPECT_EQ(idle.rest(), "");
-    EXPECT_EQ(after.rest(), "");
-}
-TEST(server, time_limits_may_be_for_ever) {
-    constexpr auto forever = std::chrono::milliseconds::max();
-    server_options options;
-    options.limits.idle_timeout = forever;
-    options.limits.header_timeout = forever;
-    options.limits.body_timeout = forever;
-    options.limits.body_rate_grace = forever;
-    options.limits.handler_timeout = forever;
-    options.limits.write_timeout = forever;
-    options.limits.close_timeout = forever;
-    options.drain_timeout = forever;
-    std::promise<response> taken;
-    served s([&](response res) { taken.set_value(std::move(res)); }, options);
-    raw_peer p(s.port());
-    p.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nbo");
-    std::this_thread::sleep_for(20ms);
-    p.send("dy");
-    auto whole = taken.get_future();
-    ASSERT_EQ(whole.wait_for(5s), std::future_status::ready);
-    response res = whole.get();
-    s.ask_to_stop();
-    std::this_thread::sleep_for(20ms);
-    mirror(std::move(res));
-    EXPECT_EQ(p.response(), "(close) 200 POST / body");
-    p.finish_sending();
-    s.join();
-}
-TEST(server, a_trickle_does_not_extend_the_time_for_a_head) {
-    server_options options;
-    options.limits.header_timeout = 150ms;
-    served s(mirror, options);
-    raw_peer p(s.port());
-    const auto start = std::chrono::steady_clock::now();
-    std::string trickle = get("/", "A: " + std::string(10'000, 'x') + "\r\n");
-    std::string got;
-    for (std::size_t i = 0; i < trickle.size() && got.empty(); ++i) {
-        p.send(trickle.substr(i, 1));
-        pollfd poll_in{p.fd(), POLLIN, 0};
-        if (::poll(&poll_in, 1, 10) > 0) got = p.response();
-    }
-    EXPECT_EQ(got, "(close) 408 timed out\n");
-    EXPECT_GE(std::chrono::steady_clock::now() - start, 150ms);
-}
-TEST(server, writing_again_after_a_long_silence_is_not_stalled_writing) {
-    server_options options;
-    options.limits.write_timeout = 50ms;
-    served s(mirror, options);
-    raw_peer p(s.port());
-    for (int i = 0; i < 4; ++i) {
-        p.send(get("/"));
-        EXPECT_EQ(p.response(), "200 GET / ");
-        std::this_thread::sleep_for(100ms);
-    }
-}
-TEST(server, gives_up_on_a_peer_that_does_not_read) {
-    server_options options;
-    options.limits.write_timeout = 100ms;
-    options.limits.idle_timeout = 100ms;
-    served s([](response res) { res.send(std::string(32 << 20, 'x')); }, options);
-    raw_peer p(s.port());
-    p.send(get("/"));
-    // The connection is reset once nothing has moved for the time limit: sending fails then.
-    bool gone = false;
-    for (int i = 0; i < 1000 && !gone; ++i) {
-        std::this_thread::sleep_for(10ms);
-        gone = ::send(p.fd(), "x", 1, MSG_NOSIGNAL) < 0;
-    }
-    EXPECT_TRUE(gone);
 }
 TEST(server, stop_lets_requests_in_progress_finish) {
     std::promise<response> taken;
@@ -714,6 +441,15 @@ TEST(server, several_loops_share_one_port) {
     const std::lock_guard lock(mutex);
     // Of 60 the kernel gives all to one of three with a chance of 3^-59.
     EXPECT_GT(threads.size(), 1U);
+}
+TEST(server, says_that_it_has_no_threads_for_its_loops) {
+    server_options options;
+    options.host = "127.0.0.1";
+    options.loops = 3;
+    const testing::no_threads none;
+    const error e = start_server(0, mirror, options);
+    EXPECT_EQ(e.code, errc::system_error);
+    EXPECT_EQ(e.message, "cannot start a thread: Resource temporarily unavailable");
 }
 TEST(server, says_why_it_cannot_listen) {
     served s(mirror);

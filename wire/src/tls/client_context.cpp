@@ -16,6 +16,10 @@ namespace {
 
 using namespace detail;
 
+error no_name(const std::string& name) {
+    return {errc::bad_argument, "'" + name + "' cannot be the name of a server"};
+}
+
 class openssl_client final : public client_context {
 public:
     openssl_client(ctx_ptr ctx, const client_options& o)
@@ -34,21 +38,21 @@ public:
         // A trailing dot says that the name is complete; certificates and SNI have none (RFC 6066
         // section 3).
         if (name.size() > 1 && name.back() == '.') name.pop_back();
+        // OpenSSL takes a name in front of which is a dot for any below it, and ends one at NUL.
+        if (name.starts_with('.') || name.find('\0') != std::string::npos) return no_name(name);
         ERR_clear_error();
         ssl_ptr ssl(SSL_new(ctx_.get()));
         if (ssl == nullptr) return failure("no TLS connection could be made");
         SSL_set_connect_state(ssl.get());
         const bool literal = address::parse(name, 0).ok();
-        if (!literal && SSL_set_tlsext_host_name(ssl.get(), name.c_str()) != 1) {
-            return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
-        }
+        if (!literal && SSL_set_tlsext_host_name(ssl.get(), name.c_str()) != 1)
+            return no_name(name);
         if (!insecure_) {
             SSL_set_hostflags(ssl.get(), name_check_flags);
             X509_VERIFY_PARAM* const wanted = SSL_get0_param(ssl.get());
             const int set = literal ? X509_VERIFY_PARAM_set1_ip_asc(wanted, name.c_str())
                                     : SSL_set1_host(ssl.get(), name.c_str());
-            if (set != 1)
-                return error(errc::bad_argument, "'" + name + "' cannot be the name of a server");
+            if (set != 1) return no_name(name);
         }
         std::shared_ptr<server_sessions> sessions;
         if (resume_) {

@@ -193,6 +193,8 @@ result<void> engine::shake_hands() {
         if (const auto check = std::move(check_); check != nullptr) {
             if (const error refused = (*check)(info())) {
                 failed_ = true;
+                // Our last flight, in which TLS 1.3 has our certificate.
+                lent_.to_peer->truncate(before);
                 return error(errc::tls_failed, "TLS handshake: " + refused.message);
             }
         }

@@ -183,7 +183,9 @@ TEST_P(contexts, names_and_addresses_must_fit) {
     client.server_name = "example.com";
     expect_refused(meet("localhost"), "hostname mismatch");
     client.server_name = "";
-    EXPECT_EQ(a_client()->connect(std::string(300, 'x'), 443).code(), errc::bad_argument);
+    for (const std::string& name : {std::string(300, 'x'), std::string(), std::string(".example"),
+                                    std::string("localhost\0.example", 18)})
+        EXPECT_EQ(a_client()->connect(name, 443).code(), errc::bad_argument) << name;
     client.server_name = std::string(300, 'x');
     EXPECT_EQ(a_client()->connect("localhost", 443).code(), errc::bad_argument);
 }

@@ -72,6 +72,33 @@ TEST_P(interoperation, any_number_of_tickets_serves_and_none_too) {
         }
     }
 }
+// RFC 6066 section 3. TLS 1.3 leaves the name to the client (RFC 8446 section 4.6.1).
+TEST_P(interoperation, a_session_of_tls_1_2_goes_on_under_its_own_name_alone) {
+    const auto second = files.issue("second", {.name = "x", .alternatives = "DNS:second.example"});
+    server_options options;
+    options.certificates = {{names.certificate, names.key}, {second.certificate, second.key}};
+    options.records = GetParam();
+    const auto server = *server_context::create(options);
+    ctx.reset(SSL_CTX_new(TLS_client_method()));
+    SSL_CTX_set_max_proto_version(ctx.get(), TLS1_2_VERSION);
+    const auto resumes = [&](const std::string& name, SSL_SESSION* earlier) {
+        detail::ssl_ptr ssl(SSL_new(ctx.get()));
+        SSL_set_connect_state(ssl.get());
+        if (!name.empty()) SSL_set_tlsext_host_name(ssl.get(), name.c_str());
+        if (earlier != nullptr) SSL_set_session(ssl.get(), earlier);
+        begin_with_their_client(std::move(ssl), *server->accept());
+        EXPECT_TRUE(ours->is_open()) << failed.message;
+        // Or its session is taken for a bad one.
+        SSL_set_shutdown(theirs->ssl.get(), SSL_SENT_SHUTDOWN | SSL_RECEIVED_SHUTDOWN);
+        return ours->info().resumed;
+    };
+    for (const std::string name : {"localhost", "second.example", ""}) {
+        EXPECT_FALSE(resumes(name, nullptr));
+        const detail::session_ptr session(SSL_get1_session(theirs->ssl.get()));
+        for (const std::string other : {"localhost", "second.example", "", "unknown.example"})
+            EXPECT_EQ(resumes(other, session.get()), other == name) << name << " " << other;
+    }
+}
 TEST_P(interoperation, a_ticket_that_comes_later_does_no_harm) {
     const auto client = a_client();
     start_their_server();

@@ -43,8 +43,10 @@ result<pem_input> open(const std::string& file, const std::string& text, const s
 
 // All certificates of the text; at least one.
 result<std::vector<x509_ptr>> read_certificates(pem_input in) {
+    // Nobody encrypts them, but PEM may.
+    const auto no_password = [](char*, int, int, void*) noexcept { return -1; };
     std::vector<x509_ptr> out;
-    while (X509* const next = PEM_read_bio_X509_AUX(in.bio.get(), nullptr, nullptr, nullptr))
+    while (X509* const next = PEM_read_bio_X509_AUX(in.bio.get(), nullptr, no_password, nullptr))
         out.emplace_back(next);
     const unsigned long last = ERR_peek_last_error();
     const bool at_end =

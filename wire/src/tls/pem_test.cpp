@@ -111,6 +111,18 @@ TEST_P(pem_contexts, keys_may_have_passwords) {
     client.key_password = "secret";
     EXPECT_TRUE(client_context::create(client));
 }
+// A terminal would be asked for the password, and the program wait there.
+TEST_P(pem_contexts, certificates_have_none) {
+    std::string text = text_of(server.certificates[0].certificate_file);
+    text.insert(text.find('\n') + 1,
+                "Proc-Type: 4,ENCRYPTED\n"
+                "DEK-Info: AES-256-CBC,00112233445566778899AABBCCDDEEFF\n\n");
+    client.ca_file = server.certificates[0].certificate_file = files.text_file("locked.pem", text);
+    EXPECT_EQ(server_context::create(server).error().message,
+              "cannot use the certificate in " + client.ca_file + ": bad password read");
+    EXPECT_EQ(client_context::create(client).error().message,
+              "cannot use the authorities in " + client.ca_file + ": bad password read");
+}
 TEST_P(pem_contexts, one_place_for_each) {
     const std::string file = server.certificates[0].certificate_file;
     server.certificates[0].certificate_pem = "x";

@@ -95,5 +95,19 @@ TEST_P(peer_certificates, may_be_judged_by_the_client) {
         EXPECT_EQ(p.c.failed.code, errc::tls_failed);
     }
 }
+// In TLS 1.2 it is shown before the server has proved anything.
+TEST_P(peer_certificates, ours_is_not_shown_to_a_server_that_is_refused) {
+    const auto me = files.issue("me", {.name = "me"});
+    client.certificate_file = me.certificate;
+    client.key_file = me.key;
+    server.client = client_certificate::required;
+    server.client_ca_file = files.ca_file();
+    client.min_version = version::tls_1_3;
+    client.check_server = [](const connection_info&) { return error(errc::tls_failed, "no"); };
+    const pair p = meet();
+    EXPECT_EQ(p.c.failed.message, "TLS handshake: no");
+    EXPECT_FALSE(p.s.tls->is_open());
+    EXPECT_FALSE(p.s.failed);
+}
 
 }  // namespace wire::tls::read_peer_certificate_test

@@ -310,6 +310,19 @@ TEST_P(tls_servers, answer_a_client_that_has_said_its_last_word) {
     p.finish();
     EXPECT_TRUE(p.rest().ends_with("/a <notice>"));
 }
+// The kernel would drop what it has yet to send of the answer, on a socket that is closed.
+TEST_P(tls_servers, send_all_to_a_client_whose_last_word_comes_meanwhile) {
+    const std::string large(1'000'000, 'x');
+    served s([&](http::response res) { res.send(large); }, options);
+    const auto context = trusting();
+    tls_peer p(s.port(), *context);
+    p.send("GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
+    p.until("\r\n\r\n");
+    p.finish();
+    const std::string heard = p.rest();
+    EXPECT_TRUE(heard.ends_with("x<notice>")) << heard.substr(heard.size() - 20);
+    EXPECT_EQ(heard.size(), heard.find("\r\n\r\n") + 4 + large.size() + 8);
+}
 TEST_P(tls_servers, answer_for_https_targets) {
     served s(mirror, options);
     const auto context = trusting();

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <string_view>
 
 namespace wire::tls::detail {
 
@@ -132,9 +133,25 @@ int note_end(SSL* ssl, void* context) noexcept {
     return SSL_SESSION_set1_ticket_appdata(session, &end, sizeof end);
 }
 
-SSL_TICKET_RETURN judge(SSL*, SSL_SESSION* session, const unsigned char*, std::size_t,
+// Until TLS 1.2 a session goes on with the name that it began with, and no other (RFC 6066 section
+// 3). OpenSSL keeps that name, where a certificate was for it, and does not compare.
+bool is_for_its_name(SSL* ssl, const SSL_SESSION& session) noexcept {
+    if (SSL_SESSION_get_protocol_version(&session) >= TLS1_3_VERSION) return true;
+    const char* const own = SSL_SESSION_get0_hostname(&session);
+    const unsigned char* asked = nullptr;
+    std::size_t size = 0;
+    // There until the session has been found, though documented for an earlier moment alone.
+    if (SSL_client_hello_get0_ext(ssl, TLSEXT_TYPE_server_name, &asked, &size) != 1)
+        return own == nullptr;
+    constexpr std::size_t before = 5;  // the length of the list, the name's type and length
+    return own != nullptr && size >= before &&
+           std::string_view(reinterpret_cast<const char*>(asked) + before, size - before) == own;
+}
+
+SSL_TICKET_RETURN judge(SSL* ssl, SSL_SESSION* session, const unsigned char*, std::size_t,
                         SSL_TICKET_STATUS status, void* context) noexcept {
-    if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW)
+    if ((status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) ||
+        !is_for_its_name(ssl, *session))
         return SSL_TICKET_RETURN_IGNORE_RENEW;
     void* noted = nullptr;
     std::size_t size = 0;

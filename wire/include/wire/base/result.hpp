@@ -5,8 +5,8 @@
 //     if (!got) return log(got.error().message);  // "http://a.example/: connection refused"
 //     use(got->body());
 //
-// wire throws nothing across its interface but what allocation throws, and std::invalid_argument
-// for a malformed route pattern.
+// wire throws nothing across its interface but what allocation throws, std::invalid_argument for a
+// malformed route pattern, and std::system_error where a thread of its own cannot be started.
 #pragma once
 
 #include <cassert>

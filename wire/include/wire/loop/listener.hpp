@@ -31,8 +31,8 @@ public:
     // stays closed, when the loop cannot watch the socket.
     //
     // One loop iteration accepts at most 512 connections, so that open ones are served under a
-    // storm of new ones; 16 of a shared socket, so that others get theirs. When the process has no
-    // descriptor left, it tries again every 100 ms.
+    // storm of new ones; 16 of a shared socket, so that others get theirs. While it cannot accept,
+    // because the process has no descriptor left, say, it tries again every 100 ms.
     result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept,
                        use how = use::alone);
     // Accepts what waits already, 512 connections at most, then closes. Of a shared socket it may
@@ -60,7 +60,7 @@ private:
     unique_fd fd_;
     accept_handler on_accept_;
     source source_;
-    timer retry_;  // after the process ran out of descriptors
+    timer retry_;  // while it cannot accept
 };
 
 }  // namespace wire

@@ -7,7 +7,8 @@
 // A path is at most 107 bytes long. A relative one starts at the working directory of the moment; a
 // socket_file finds its file after a chdir(), too. One that begins with '@' is an abstract name: no
 // file, no permissions (any process in the same network namespace may connect), and gone with its
-// socket. Any thread may call these functions; none waits.
+// socket. Any thread may call these functions. None waits, but listen_unix() for another that is
+// about to listen in the same folder: a second at most.
 #pragma once
 
 #include <sys/types.h>

@@ -158,6 +158,7 @@ public:
 
     // Serves until stop() was called and the drain that follows it is over: on this thread and,
     // with several loops, on threads of its own, which have ended when it returns. Once only.
+    // Throws std::system_error when a thread cannot be started; nobody serves then.
     void run();
 
     // ---- instead of run(), inside another loop; options.loops must be 1 ----
@@ -205,7 +206,8 @@ private:
 };
 
 // Listens and serves until the process ends, on this thread and, with several loops, on threads of
-// its own. Returns only when it cannot listen, with the reason: see server::listen().
+// its own. Returns only when it cannot listen or start its threads, with the reason: see
+// server::listen().
 WIRE_EXPORT error start_server(std::uint16_t port, handler h, server_options options = {});
 WIRE_EXPORT error start_server(std::uint16_t port, router routes, server_options options = {});
 

@@ -66,10 +66,11 @@ struct client_options {
     // The name to ask the server for and to find in its certificate, instead of the one that is
     // connected to.
     std::string server_name;
-    // Judges a server whose certificate is in order, perhaps by its fingerprint, before anything is
-    // sent to it: an error fails the connection, with its message. Also asked of resumed sessions.
-    // Called in the handshake, by the thread of the connection, so perhaps by several at once; it
-    // must not throw. Empty: the certificate is enough.
+    // Judges a server whose certificate is in order, perhaps by its fingerprint, before a request
+    // is sent to it, or, with TLS 1.3, the client's certificate: an error fails the connection,
+    // with its message. Also asked of resumed sessions. Called in the handshake, by the thread of
+    // the connection, so perhaps by several at once; it must not throw. Empty: the certificate is
+    // enough.
     std::function<error(const connection_info& info)> check_server;
     // Protocols to offer by ALPN (RFC 7301), best first; none: no offer.
     std::vector<std::string> protocols = {"http/1.1"};

@@ -71,7 +71,8 @@ struct server_options {
     // once; the line is valid for the call. It must not throw. Empty: none are told.
     std::function<void(std::string_view line)> key_log;
     // Let clients resume sessions. The server keeps nothing for it: sessions travel in tickets that
-    // only it can read.
+    // only it can read. One of TLS 1.2 is for the server name of its full handshake alone (RFC 6066
+    // section 3), for which there has to be a certificate, or for none.
     bool tickets = true;
     // Also where clients are asked for certificates. A resumed session is not checked against
     // client_ca_file again: until it ends, only reload() refuses a client that was let in.

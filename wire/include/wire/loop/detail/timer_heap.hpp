@@ -20,13 +20,13 @@ public:
     timer_heap(const timer_heap&) = delete;
     timer_heap& operator=(const timer_heap&) = delete;
 
-    // Sets the deadline. While timers are run it is `now` + 1 tick at the earliest, so that a timer
-    // that arms itself again waits for the next iteration.
+    // Sets the deadline: the clock's beginning at the earliest. While timers are run it is `now` +
+    // 1 tick, so that a timer that arms itself again waits for the next iteration.
     void arm(timer_node& t, time_point deadline, time_point now);
     // Takes the timer out; precondition: it is in.
     void forget(timer_node& t) noexcept;
-    // Calls all that are due at `now`, which a callback may move on; how many.
-    std::size_t run(const time_point& now);
+    // Calls all that are due at `now`; how many.
+    std::size_t run(time_point now);
 
     bool empty() const noexcept { return entries_.empty(); }
     // No timer rings before this; precondition: !empty().
