@@ -70,7 +70,7 @@ void pacer::pump() {
     window.advance(now);
     if (!gate_.running()) return;
     if (spinning_since_ != 0 && window.work_done() == work_then_) {
-        gate_.note_spinning(now - spinning_since_);
+        gate_.note_spinning(spinning_since_, now);
         notice_others(now);
     }
     gate_.skip_expired(now);
