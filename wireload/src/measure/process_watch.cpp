@@ -119,10 +119,12 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
         }
         return watch;
     }
-    if (!read_file(what + "/cgroup.procs") || !read_file(what + "/cpu.stat")) {
+    // Of v1 a folder has these files as well, without the time in cpu.stat.
+    if (!read_file(what + "/cgroup.procs") ||
+        !field(read_file(what + "/cpu.stat").value_or(""), "usage_usec")) {
         return fmt::format(
-            "--watch {}: not a process id, and not a cgroup v2 folder (it has no readable "
-            "cgroup.procs and cpu.stat)",
+            "--watch {}: not a process id, and not a cgroup v2 folder (which has cgroup.procs, and "
+            "usage_usec in cpu.stat)",
             what);
     }
     watch.cgroup_ = what;
