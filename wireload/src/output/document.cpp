@@ -131,7 +131,8 @@ json targets(const plan& p) {
     for (const target& t : p.targets) {
         out.push_back({{"origin", t.url.scheme + "://" + t.url.authority() +
                                       (t.url.websocket() ? t.url.target : "")},
-                       {"address", t.server.to_string()}});
+                       {"address", t.server.to_string()},
+                       {"connections", t.connections}});
     }
     return out;
 }

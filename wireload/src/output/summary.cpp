@@ -163,7 +163,9 @@ std::string server_line(const run_result& r) {
 std::string starving(const plan& p, const run_result& r) {
     const flight& left = *r.unanswered;
     const std::string oldest = format_duration(static_cast<double>(left.oldest));
-    const auto usual = r.series->total().percentile_ns(50);
+    // Of several requests or servers, one may be slow, or far, and the median another's.
+    const bool alike = p.targets.size() == 1 && p.requests.size() < 2;
+    const auto usual = alike ? r.series->total().percentile_ns(50) : std::nullopt;
     const std::string what = p.asked.in_flight == 1
                                  ? fmt::format("{} of {} connections", grouped(left.starved),
                                                grouped(p.asked.connections))
@@ -177,8 +179,8 @@ std::string starving(const plan& p, const run_result& r) {
             what, oldest, p.asked.in_flight == 1 ? silent : std::string());
     }
     return fmt::format(
-        "{} had no answer for half of the window ({} at most): too short a window (-d)", what,
-        oldest);
+        "{} had no answer for half of the window ({} at most): {}too short a window (-d)", what,
+        oldest, alike ? "" : "a server or a request that is slow beside the others, or ");
 }
 
 // Broken at spaces so that it fits 80 columns when it begins at column `indent`, where further
@@ -231,6 +233,13 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         const error_counts& e = r.counts.errors;
         out.push_back(fmt::format(
             "{} opened again: {}", plural(r.connections_opened - p.asked.connections, "connection"),
+    const auto unasked = std::count_if(p.targets.begin(), p.targets.end(),
+                                       [](const target& t) { return t.connections == 0; });
+    if (unasked != 0 && p.asked.part.of == 1) {
+        out.push_back(
+            fmt::format("{} of {} servers got no connection, and so no request: give more (-c)",
+                        unasked, p.targets.size()));
+    }
             e.total() == e[error_kind::closed_early]
                 ? "the server closes connections that could be kept"
                 : "after errors, or where the server closed one that could be kept"));
@@ -357,6 +366,14 @@ std::string what_was_asked(const plan& p) {
                 fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
     }
     out += fmt::format(", {}", plural(o.threads, "thread"));
+// The address of the first server, and how many there are besides.
+std::string server_text(const plan& p) {
+    const std::string first = p.server.to_string();
+    return p.targets.size() == 1
+               ? first
+               : fmt::format("{} and {} more", first, grouped(p.targets.size() - 1));
+}
+
     if (p.engine == wire::loop_engine::io_uring) {
         out += o.engine == engine_choice::io_uring
                    ? ", io_uring"
@@ -370,7 +387,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     const painter paint(style);
     const histogram& all = r.series->total();
     std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)),
-                                  paint.faint(p.server.to_string()), what_was_asked(p));
+                                  paint.faint(server_text(p)), what_was_asked(p));
 
     const std::string connect = connect_lines(p, r);
     if (r.nothing_measured()) {

@@ -1,10 +1,9 @@
 #include "plan/host_limits.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
@@ -26,12 +25,6 @@ constexpr std::uint64_t socket_bytes = 3'500;
 // Ours, with its place in all tables.
 constexpr std::uint64_t connection_bytes = 350;
 
-bool is_loopback(const wire::address& a) {
-    if (a.family() == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(a.raw())->sin6_addr);
-    return (ntohl(reinterpret_cast<const sockaddr_in*>(a.raw())->sin_addr.s_addr) >> 24) == 127;
-}
-
 std::uint64_t available_memory() {
     std::ifstream in("/proc/meminfo");
     std::string name, unit;
@@ -41,16 +34,22 @@ std::uint64_t available_memory() {
     return 0;
 }
 
-std::string memory_problem(const options& asked, const wire::address& server,
+std::string memory_problem(const options& asked, const std::vector<destination>& to,
                            std::uint64_t available) {
-    const std::uint64_t each = socket_bytes * (is_loopback(server) ? 2 : 1) + connection_bytes;
-    if (available == 0 || asked.connections * each <= available) return {};
+    std::uint64_t sockets = asked.connections;
+    for (const destination& d : to) {
+        if (is_loopback(d.server)) sockets += d.connections;
+    }
+    const std::uint64_t need =
+        sockets * socket_bytes + std::uint64_t{asked.connections} * connection_bytes;
+    if (available == 0 || need <= available) return {};
     return fmt::format(
         "{} connections need some {} MiB of memory, mostly the kernel's for sockets{}, and {} MiB "
-        "are available. Give at most {} with -c",
-        asked.connections, asked.connections * each >> 20,
-        is_loopback(server) ? ", those of the server on this host among them" : "", available >> 20,
-        available / each);
+        "are available. Give at most {:.0f} with -c",
+        asked.connections, need >> 20,
+        sockets > asked.connections ? ", those of the server on this host among them" : "",
+        available >> 20,
+        std::floor(static_cast<double>(available) / static_cast<double>(need) * asked.connections));
 }
 
 }  // namespace
@@ -82,9 +81,9 @@ bool may_need_io_uring(const options& asked, std::uint64_t files) {
 }
 
 std::variant<engine_plan, std::string> choose_engine(const options& asked,
-                                                     const wire::address& server,
+                                                     const std::vector<destination>& to,
                                                      const host_limits& host) {
-    if (std::string problem = memory_problem(asked, server, host.memory); !problem.empty())
+    if (std::string problem = memory_problem(asked, to, host.memory); !problem.empty())
         return problem;
     const std::uint64_t most = most_with_epoll(asked, host.files);
     const std::string need =

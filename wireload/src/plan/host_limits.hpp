@@ -8,9 +8,10 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
+#include "plan/destination.hpp"
 #include "plan/options.hpp"
-#include "wire/loop/address.hpp"
 #include "wire/loop/event_loop.hpp"
 
 namespace wireload {
@@ -33,7 +34,7 @@ struct engine_plan {
 
 // The string says which limit of the host is in the way, and what raises it.
 std::variant<engine_plan, std::string> choose_engine(const options& asked,
-                                                     const wire::address& server,
+                                                     const std::vector<destination>& to,
                                                      const host_limits& host);
 // Whether choose_engine() may come to need io_uring.
 bool may_need_io_uring(const options& asked, std::uint64_t files);
