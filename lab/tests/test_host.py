@@ -24,6 +24,7 @@ from wirebench.host import (
     presence,
 )
 from wirebench.host.commands import find_command, forget_versions
+from wirebench.host.cpu_quota import cpu_quota
 from wirebench.host.installed import find_file
 
 GOOD = capture()
@@ -41,6 +42,7 @@ GOOD = replace(
         io_uring=True,
         cgroup=Path("/sys/fs/cgroup"),
         netem=True,
+        cpu_quota=None,
     ),
 )
 
@@ -345,6 +347,7 @@ def test_a_good_host_has_no_problems() -> None:
     [
         (replace(GOOD, cores=1), "one core"),
         (replace(GOOD, governor="powersave"), "governor is powersave"),
+        (replace(GOOD, limits=replace(GOOD.limits, cpu_quota=1.5)), "a CPU quota of 1.5"),
         (replace(GOOD, cores_awake=False), "no permission to write to /dev/cpu_dma_latency"),
         (replace(GOOD, clocksource="hpet"), "the clock is hpet"),
         (replace(GOOD, limits=replace(GOOD.limits, nofile_hard=1024)), "may open 1024 files"),
@@ -399,3 +402,77 @@ def test_what_contestants_miss_is_put_together_by_what_installs_it(
     assert "https://example.org/get" in problems[3].what
     assert installable(catalog.contestants.values()) == ["libnone-dev", "libother-dev"]
     assert installable(catalog.contestants.values(), toolchain_present=True) == ["libnone-dev"]
+
+
+V2 = "31 23 0:28 / /sys/fs/cgroup rw shared:9 - cgroup2 cgroup2 rw\n"
+V1 = (
+    "31 23 0:28 / /sys/fs/cgroup rw - tmpfs tmpfs rw\n"
+    "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("group", "mounts", "files", "quota"),
+    [
+        ("0::/a/b\n", V2, {"sys/fs/cgroup/a/b/cpu.max": "max 100000"}, None),
+        ("0::/a/b\n", V2, {"sys/fs/cgroup/a/cpu.max": "50000 100000\n"}, 0.5),
+        (
+            "0::/a/b\n",
+            V2,
+            {
+                "sys/fs/cgroup/cpu.max": "90000 100000",
+                "sys/fs/cgroup/a/cpu.max": "200000 100000",
+                "sys/fs/cgroup/a/b/cpu.max": "400000 100000",
+                "sys/fs/cgroup/a/c/cpu.max": "1000 100000",
+            },
+            0.9,
+        ),
+        (
+            "3:cpu,cpuacct:/x:y\n2:cpuset:/\n0::/\n",
+            V1,
+            {
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us": "-1\n",
+                "sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us": "100000\n",
+                "sys/fs/cgroup/cpu,cpuacct/x:y/cpu.cfs_quota_us": "75000\n",
+                "sys/fs/cgroup/cpu,cpuacct/x:y/cpu.cfs_period_us": "50000\n",
+            },
+            1.5,
+        ),
+        (
+            "0::/docker/4f2/own\n",
+            "31 23 0:28 /docker/4f2 /my\\040groups rw - cgroup2 cgroup2 rw\n",
+            {"my groups/cpu.max": "50000 100000"},
+            0.5,
+        ),
+        ("0::/../a\n", V2, {"sys/fs/cgroup/cpu.max": "50000 100000"}, None),
+        ("0::/\n", V2, {"sys/fs/cgroup/cpu.max": "50000 0"}, None),
+        ("0::/\n", V2, {"sys/fs/cgroup/cpu.max": "x"}, None),
+        ("nonsense\n\n:\n", "1 2\n - \n" + V2, {"sys/fs/cgroup/cpu.max": "1000 100000"}, None),
+        (None, None, {}, None),
+    ],
+)
+def test_the_quota_is_the_smallest_of_all_groups_above(
+    group: str | None,
+    mounts: str | None,
+    files: dict[str, str],
+    quota: float | None,
+    tmp_path: Path,
+) -> None:
+    for name, text in {
+        "proc/self/cgroup": group,
+        "proc/self/mountinfo": mounts,
+        **files,
+    }.items():
+        if text is not None:
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+    assert cpu_quota(tmp_path) == quota
+
+
+def test_a_quota_makes_another_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for quota in (None, 1.5, 2.0):
+        monkeypatch.setattr("wirebench.host.limits.cpu_quota", lambda quota=quota: quota)
+        found.append(capture())
+    assert len({one.host_id for one in found}) == 3
+    assert found[1].to_json()["limits"]["cpu_quota"] == 1.5

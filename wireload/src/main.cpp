@@ -22,6 +22,7 @@
 #include "base/version.hpp"
 #include "command_line/command_line.hpp"
 #include "engine/run.hpp"
+#include "measure/cpu_quota.hpp"
 #include "measure/process_watch.hpp"
 #include "output/document.hpp"
 #include "output/histogram_log.hpp"
@@ -36,11 +37,12 @@ namespace {
 
 using namespace wireload;
 
+// That it may run on, and keep busy within its quota.
 unsigned allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+    return cpu_quota::of_process("self").usable(static_cast<unsigned>(CPU_COUNT(&set)));
 }
 
 void complain(const std::string& text) {

@@ -22,7 +22,8 @@ if(WIREBENCH_SANITIZE)
 endif()
 set(wireload_environment "WIRELOAD=$<TARGET_FILE:wireload>" "TRUTH_SERVER=$<TARGET_FILE:truth_server>"
   "WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
-foreach(suite IN ITEMS http requests checks broken uring websocket broadcast deflate output open_loop turns parts tls docs)
+foreach(suite IN ITEMS http requests checks broken uring websocket broadcast deflate output open_loop turns parts tls quota
+    docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "${wireload_environment}")
 endforeach()

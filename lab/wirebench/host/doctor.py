@@ -123,6 +123,16 @@ def host_problems(host: Fingerprint) -> Iterable[Problem]:
             why="server and generator share it, so throughput is their joint limit",
             fix=None,
         )
+    if limits.cpu_quota is not None:
+        yield Problem(
+            severity="warning",
+            what=f"a CPU quota of {limits.cpu_quota:g} for all that the lab starts",
+            why=(
+                "server and generator share it, and are stopped together when it is used up;"
+                " figures are then of the quota"
+            ),
+            fix=None,
+        )
     if limits.nofile_hard < _WANTED_FILES:
         yield Problem(
             severity="warning",

@@ -24,7 +24,8 @@ _CPU = Path("/sys/devices/system/cpu")
 class Fingerprint:
     schema: int = SCHEMA
     host_id: str
-    """Identical for the same machine with the same processors, kernel and core-sleep setting.
+    """Identical for the same machine with the same processors, kernel, core-sleep setting and CPU
+    quota.
     Reveals nothing else about it.
     """
     cpu_model: str
@@ -59,6 +60,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
     cores = len(os.sched_getaffinity(0))
     kernel = platform.release()
     awake = can_keep_awake()
+    limits = read_limits()
     seed = "\n".join(
         [
             read_text(Path("/etc/machine-id")) or "",
@@ -66,6 +68,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
             str(cores),
             kernel,
             *(["awake"] if awake else []),
+            *([f"CPU quota {limits.cpu_quota:g}"] if limits.cpu_quota is not None else []),
         ]
     )
     return Fingerprint(
@@ -85,7 +88,7 @@ def capture(commands: Iterable[str] = ()) -> Fingerprint:
         clocksource=read_text(
             Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")
         ),
-        limits=read_limits(),
+        limits=limits,
         tools={
             name: version
             for name, version in command_versions(commands).items()

@@ -11,6 +11,8 @@ import uuid
 from dataclasses import dataclass
 from pathlib import Path
 
+from wirebench.host.cpu_quota import cpu_quota
+
 _IO_URING_SETUP = 425
 """The same number on every architecture (since Linux 5.1)."""
 _IO_URING_PARAMS_BYTES = 120
@@ -30,6 +32,8 @@ class Limits:
     tun: bool
     netem: bool | None
     """Whether the kernel can delay packets by itself (netem). None without ``tc`` to ask."""
+    cpu_quota: float | None
+    """How many CPUs cgroups let this process use. None if there is no quota."""
 
 
 def read_limits() -> Limits:
@@ -45,6 +49,7 @@ def read_limits() -> Limits:
         user_namespaces=namespaces,
         tun=_opens(Path("/dev/net/tun")),
         netem=_netem() if namespaces else None,
+        cpu_quota=cpu_quota(),
     )
 
 

@@ -117,6 +117,7 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
             return fmt::format(
                 "--watch {}: there is no such process; give the id of the running server", what);
         }
+        watch.quota_ = cpu_quota::of_process(std::to_string(watch.root_));
         return watch;
     }
     // Of v1 a folder has these files as well, without the time in cpu.stat.
@@ -128,6 +129,7 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
             what);
     }
     watch.cgroup_ = what;
+    watch.quota_ = cpu_quota::of_folder(what);
     return watch;
 }
 
@@ -202,6 +204,7 @@ void process_watch::begin() {
         cgroup_at_begin_ = read_cgroup();
     }
     peak_ = resident_bytes();
+    quota_.begin();
 }
 
 void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
@@ -254,6 +257,7 @@ server_usage process_watch::end() {
         out.cpu_system_ns = growth(now.system_ns, cgroup_at_begin_.system_ns);
         known_ = processes();
     }
+    out.quota = quota_.end();
     out.rss_bytes = resident_bytes();
     out.rss_peak_bytes = std::max(peak_, out.rss_bytes);
     read_kernel_memory(out);

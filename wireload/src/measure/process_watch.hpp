@@ -24,6 +24,8 @@
 #include <variant>
 #include <vector>
 
+#include "measure/cpu_quota.hpp"
+
 namespace wireload {
 
 struct server_usage {
@@ -39,6 +41,7 @@ struct server_usage {
     // among it.
     std::optional<std::int64_t> host_kernel_growth_bytes;
     std::uint32_t processes = 0;  // at the end
+    quota_use quota;              // of the process's cgroups when it was found, or of the folder
 };
 
 class process_watch {
@@ -77,6 +80,7 @@ private:
     std::vector<pid_t> known_;  // found last
     std::uint64_t peak_ = 0;
     std::optional<std::uint64_t> slabs_at_open_;
+    cpu_quota quota_;
 };
 
 }  // namespace wireload

@@ -16,11 +16,6 @@
 namespace wireload {
 namespace {
 
-// Of the time of its CPUs. Beyond the first, bursts of replies wait for the generator; beyond the
-// second, what was measured is the generator.
-constexpr double busy_generator = 0.8;
-constexpr double bound_generator = 0.95;
-
 std::string plural(std::uint64_t n, std::string_view word) {
     return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s");
 }
@@ -124,17 +119,22 @@ std::string threshold_lines(const plan& p, const run_result& r, const painter& p
     return out;
 }
 
+std::string generator_verdict(const generator_usage& g, const painter& paint) {
+    switch (g.limit()) {
+    case generator_limit::cpu_quota: return paint.yellow("stopped by its CPU quota");
+    case generator_limit::cpu: return paint.yellow("generator-bound, the server may do more");
+    case generator_limit::none: break;
+    }
+    return g.cpu_share > busy_generator ? paint.yellow("near its limit") : "it was not the limit";
+}
+
 std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
     const unsigned cpus = p.cpus;
-    const double share = r.generator.cpu_share;
-    const std::string limit = share > bound_generator
-                                  ? paint.yellow("generator-bound, the server may do more")
-                              : share > busy_generator ? paint.yellow("near its limit")
-                                                       : "it was not the limit";
     std::string out =
-        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", share * 100,
+        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100,
                     cpus == 1 ? "core" : fmt::format("{} cores", cpus),
-                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)), limit);
+                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
+                    generator_verdict(r.generator, paint));
     if (const auto ratio = r.little_ratio()) {
         const bool fits = r.little_holds(std::uint64_t{p.asked.connections} * p.asked.in_flight);
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
@@ -197,6 +197,35 @@ std::string in_lines(std::string_view text, std::size_t indent) {
     return out + std::string(text);
 }
 
+// "stopped the generator in 49 periods, for 2.4 s"
+std::string stopped_text(const quota_use& quota, std::string_view who) {
+    const std::string quota_text =
+        quota.cpus ? fmt::format("a CPU quota of {:.4g}", *quota.cpus) : std::string("a CPU quota");
+    return fmt::format("{} stopped {} in {}, for {}", quota_text, who,
+                       plural(quota.stopped->periods, "period"),
+                       format_duration(static_cast<double>(quota.stopped->time)));
+}
+
+// What CPU quotas did to the generator and to the server that is watched.
+void add_quota_warnings(const run_result& r, std::vector<std::string>& out) {
+    const auto stopped = [](const quota_use& quota) {
+        return quota.stopped && quota.stopped->periods != 0;
+    };
+    if (stopped(r.generator.quota)) {
+        out.push_back(stopped_text(r.generator.quota, "the generator") +
+                      (r.generator.quota.was_the_limit()
+                           ? ": the server may do more, and answer sooner; raise the quota "
+                             "(cpu.max of its cgroup), or give a lower load"
+                           : ": the longest latencies may contain that"));
+    }
+    if (r.server && stopped(r.server->quota)) {
+        out.push_back(stopped_text(r.server->quota, "the server") +
+                      (r.server->quota.was_the_limit()
+                           ? ": what was measured is the server within this quota"
+                           : ": the longest latencies may contain that"));
+    }
+}
+
 // What a reader should know before believing the figures: cause, effect, remedy.
 std::vector<std::string> warnings(const plan& p, const run_result& r) {
     std::vector<std::string> out;
@@ -204,6 +233,13 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         out.emplace_back("interrupted: these are the figures up to then");
     if (r.stopped_by == stop_reason::error)
         out.emplace_back("stopped early: nothing worked any more");
+    const auto unasked = std::count_if(p.targets.begin(), p.targets.end(),
+                                       [](const target& t) { return t.connections == 0; });
+    if (unasked != 0 && p.asked.part.of == 1) {
+        out.push_back(
+            fmt::format("{} of {} servers got no connection, and so no request: give more (-c)",
+                        unasked, p.targets.size()));
+    }
     if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
     if (r.turns && r.turns->late != 0) {
@@ -213,6 +249,7 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
             grouped(r.turns->late), grouped(r.series->records().size()),
             format_duration(static_cast<double>(r.turns->longest_rest))));
     }
+    add_quota_warnings(r, out);
     if (r.generator.cpu_share > busy_generator) {
         out.emplace_back(
             "the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
@@ -233,13 +270,6 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         const error_counts& e = r.counts.errors;
         out.push_back(fmt::format(
             "{} opened again: {}", plural(r.connections_opened - p.asked.connections, "connection"),
-    const auto unasked = std::count_if(p.targets.begin(), p.targets.end(),
-                                       [](const target& t) { return t.connections == 0; });
-    if (unasked != 0 && p.asked.part.of == 1) {
-        out.push_back(
-            fmt::format("{} of {} servers got no connection, and so no request: give more (-c)",
-                        unasked, p.targets.size()));
-    }
             e.total() == e[error_kind::closed_early]
                 ? "the server closes connections that could be kept"
                 : "after errors, or where the server closed one that could be kept"));
@@ -336,6 +366,14 @@ std::string estimate_lines(const plan& p, const histogram& all, const painter& p
            "\n";
 }
 
+// The address of the first server, and how many there are besides.
+std::string server_text(const plan& p) {
+    const std::string first = p.server.to_string();
+    return p.targets.size() == 1
+               ? first
+               : fmt::format("{} and {} more", first, grouped(p.targets.size() - 1));
+}
+
 }  // namespace
 
 std::string what_was_asked(const plan& p) {
@@ -366,14 +404,6 @@ std::string what_was_asked(const plan& p) {
                 fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
     }
     out += fmt::format(", {}", plural(o.threads, "thread"));
-// The address of the first server, and how many there are besides.
-std::string server_text(const plan& p) {
-    const std::string first = p.server.to_string();
-    return p.targets.size() == 1
-               ? first
-               : fmt::format("{} and {} more", first, grouped(p.targets.size() - 1));
-}
-
     if (p.engine == wire::loop_engine::io_uring) {
         out += o.engine == engine_choice::io_uring
                    ? ", io_uring"

@@ -320,7 +320,9 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
             *o.open_loop->max_in_flight, o.connections, o.threads, o.threads);
     const unsigned usable = usable_cpus(o);
     out->cpus = std::min(o.threads, usable);
-    out->spare_cpus = usable - out->cpus;
+    out->quota = cpu_quota::of_process("self");
+    const unsigned in_quota = out->quota.usable(usable);
+    out->spare_cpus = in_quota - std::min(in_quota, out->cpus);
 
     out->ports = local_port_range();
     auto sources = choose_sources(o, to, out->ports);
