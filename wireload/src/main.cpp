@@ -14,6 +14,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -85,7 +86,7 @@ void write_log(std::ostream& out, const plan& p, const run_result& r) {
         start);
     const std::vector<interval_span> spans = spans_of(p, r);
     for (std::size_t i = 0; i < spans.size(); ++i) {
-        if (const histogram* h = r.series->latencies_of(i)) {
+        if (const std::optional<histogram> h = r.series->latencies_of(i)) {
             log.write(*h, std::chrono::nanoseconds(spans[i].start),
                       std::chrono::nanoseconds(spans[i].length));
         }

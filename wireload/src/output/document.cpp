@@ -181,7 +181,7 @@ json rounds(const plan& p, const run_result& r) {
     const histogram none;
     for (std::size_t i = 0; i < r.rounds.size(); ++i) {
         const round_result& round = r.rounds[i];
-        const histogram* h = r.series->latencies_of(i);
+        const std::optional<histogram> h = r.series->latencies_of(i);
         out.push_back({
             {"round", i + 1},
             {"clients", round.clients},
@@ -193,7 +193,7 @@ json rounds(const plan& p, const run_result& r) {
             {"errors", errors(round.counts.errors)},
             {"success_ratio", round.success_ratio},
             {"elapsed_ns", round.elapsed},
-            {"latency", latency(h != nullptr ? *h : none, p.asked.keep_histogram)},
+            {"latency", latency(h ? *h : none, p.asked.keep_histogram)},
             {"server", server(round.server)},
         });
     }

@@ -35,15 +35,15 @@ std::string rounds_table(const run_result& r, const painter& paint) {
     for (std::size_t i = 0; i < r.rounds.size(); ++i) {
         if ((r.rounds.size() - 1 - i) % step != 0) continue;
         const round_result& round = r.rounds[i];
-        const histogram* h = r.series->latencies_of(i);
+        const std::optional<histogram> h = r.series->latencies_of(i);
         const std::string success =
             fmt::format("{:>9}", fmt::format("{:.2f}%", round.success_ratio * 100));
         out += fmt::format(
             "  {:>5} {:>8} {:>8} {:>9} {:>10} {} {:>9} {:>9}\n", i + 1, round.clients, round.opened,
             format_duration(static_cast<double>(round.connect_elapsed)), grouped(round.counts.ok),
             round.success_ratio < 1 ? paint.red(success) : success,
-            time_or_dash(h != nullptr ? h->percentile_ns(50) : std::nullopt),
-            time_or_dash(h != nullptr ? h->supported_percentile_ns(99) : std::nullopt));
+            time_or_dash(h ? h->percentile_ns(50) : std::nullopt),
+            time_or_dash(h ? h->supported_percentile_ns(99) : std::nullopt));
     }
     return out;
 }
