@@ -1,4 +1,4 @@
-"""wireload in a cgroup with a CPU quota. Left out where none can be made."""
+"""wireload in a cgroup with a limit of CPU time or memory. Left out where none can be made."""
 
 from __future__ import annotations
 
@@ -21,15 +21,23 @@ PERIOD_US = 100_000
 @contextmanager
 def group_with(quota_us: int) -> Iterator[Path]:
     """A cgroup, v2 or v1, whose processes have so much CPU time in each 100 ms."""
-    for folder, quota_file in candidates():
+    v2 = {"cpu.max": f"{quota_us} {PERIOD_US}"}
+    with group_of("cpu", v2, {"cpu.cfs_quota_us": str(quota_us)}) as group:
+        yield group
+
+
+@contextmanager
+def group_of(controller: str, v2: dict[str, str], v1: dict[str, str]) -> Iterator[Path]:
+    """A cgroup, of whichever version has the controller here, with this in its files."""
+    for folder, files in candidates(controller, v2, v1):
         group = folder / f"wireload-quota-{os.getpid()}"
         try:
             group.mkdir()
         except OSError:
             continue
         try:
-            text = f"{quota_us} {PERIOD_US}" if quota_file == "cpu.max" else str(quota_us)
-            (group / quota_file).write_text(text)
+            for name, text in files.items():
+                (group / name).write_text(text)
         except OSError:
             group.rmdir()
             continue
@@ -38,11 +46,13 @@ def group_with(quota_us: int) -> Iterator[Path]:
         finally:
             remove(group)
         return
-    raise unittest.SkipTest("no cgroup with a CPU quota can be made here")
+    raise unittest.SkipTest(f"no cgroup with a limit of {controller} can be made here")
 
 
-def candidates() -> Iterator[tuple[Path, str]]:
-    """The folders of the own groups, with the name of the file that takes the quota."""
+def candidates(
+    controller: str, v2: dict[str, str], v1: dict[str, str]
+) -> Iterator[tuple[Path, dict[str, str]]]:
+    """The folders of the own groups, and what to write below them."""
     own = {}
     for line in Path("/proc/self/cgroup").read_text().splitlines():
         _, controllers, path = line.split(":", 2)
@@ -51,10 +61,10 @@ def candidates() -> Iterator[tuple[Path, str]]:
         before, _, after = line.partition(" - ")
         mount, (kind, _, options) = Path(before.split()[4]), after.split()[:3]
         if kind == "cgroup2":
-            yield from ((mount / own.get("", ""), "cpu.max"), (mount, "cpu.max"))
-        elif kind == "cgroup" and "cpu" in options.split(","):
-            path = next((own[key] for key in own if "cpu" in key.split(",")), "")
-            yield from ((mount / path, "cpu.cfs_quota_us"), (mount, "cpu.cfs_quota_us"))
+            yield from ((mount / own.get("", ""), v2), (mount, v2))
+        elif kind == "cgroup" and controller in options.split(","):
+            path = next((own[key] for key in own if controller in key.split(",")), "")
+            yield from ((mount / path, v1), (mount, v1))
 
 
 def remove(group: Path) -> None:
@@ -146,6 +156,8 @@ class Quota(unittest.TestCase):
             subprocess.Popen(["/bin/sh", "-c", work, group]) as busy,
         ):
             try:
+                while not (group / "cgroup.procs").read_text():
+                    time.sleep(0.01)
                 run = load(server, *typed(f"-c 2 -d 1s --watch {busy.pid}"))
             finally:
                 busy.kill()
@@ -154,6 +166,15 @@ class Quota(unittest.TestCase):
         self.assertEqual(run.document["server"]["limited_by"], "cpu_quota")
         self.assertNotEqual(run.document["generator"]["limited_by"], "cpu_quota")
         self.assertIn("stopped the server in ", " ".join(run.screen.split()))
+
+
+class Memory(unittest.TestCase):
+    def test_connections_that_do_not_fit_are_refused(self) -> None:
+        limit = str(40 << 20)
+        with group_of("memory", {"memory.max": limit}, {"memory.limit_in_bytes": limit}) as group:
+            done = within(group, *typed("-c 15000 -n 15000 http://127.0.0.1:9/"))
+        self.assertEqual(done.returncode, 64, done.stderr)
+        self.assertIn("the memory limit of this cgroup", done.stderr)
 
 
 if __name__ == "__main__":

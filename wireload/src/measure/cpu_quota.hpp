@@ -3,7 +3,6 @@
 //
 // A quota is a time in each period. It holds for a group together with all groups below it, so of
 // several the smallest counts, and what others in the group use is gone for this process as well.
-// From inside a container, groups above its own are most often not seen.
 //
 //   file        cgroup v2 (admin-guide/cgroup-v2)         v1 (scheduler/sched-bwc)
 //   ---------   ---------------------------------------   ----------------------------------------

@@ -117,7 +117,6 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
             return fmt::format(
                 "--watch {}: there is no such process; give the id of the running server", what);
         }
-        watch.quota_ = cpu_quota::of_process(std::to_string(watch.root_));
         return watch;
     }
     // Of v1 a folder has these files as well, without the time in cpu.stat.
@@ -129,7 +128,6 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
             what);
     }
     watch.cgroup_ = what;
-    watch.quota_ = cpu_quota::of_folder(what);
     return watch;
 }
 
@@ -195,7 +193,11 @@ void process_watch::read_kernel_memory(server_usage& out) const {
     if (own && sockets) out.kernel_bytes = *own + *sockets;
 }
 
-void process_watch::find() { known_ = processes(); }
+void process_watch::find() {
+    known_ = processes();
+    quota_ = cgroup_.empty() ? cpu_quota::of_process(std::to_string(root_))
+                             : cpu_quota::of_folder(cgroup_);
+}
 
 void process_watch::begin() {
     if (cgroup_.empty()) {

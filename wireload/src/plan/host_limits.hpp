@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,14 +19,20 @@ namespace wireload {
 
 // Limits of this host. read() finds them; tests make their own.
 struct host_limits {
-    std::uint64_t files = 0;       // that this process may open
-    std::uint64_t memory = 0;      // bytes available; 0: not known
+    std::uint64_t files = 0;   // that this process may open
+    std::uint64_t memory = 0;  // bytes available; 0: not known
+    // Bytes that memory limits of cgroups leave to this process; absent: there is no limit.
+    std::optional<std::uint64_t> group_memory;
     std::string io_uring_problem;  // why there is none; empty: there is
 
     // Raises the soft limit of open files to the hard one. io_uring is tried only if
     // `try_io_uring`.
     static host_limits read(bool try_io_uring);
 };
+
+// By the files of this process's cgroups and those above, v2 or v1: what each may have less what it
+// has and the kernel cannot take back; of several the least. Tests put /proc and /sys below `root`.
+std::optional<std::uint64_t> memory_left_by_cgroups(const std::string& root = {});
 
 struct engine_plan {
     wire::loop_engine engine = wire::loop_engine::epoll;

@@ -1,5 +1,9 @@
 #include "plan/host_limits.hpp"
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
 #include <gtest/gtest.h>
 
 namespace wireload::host_limits_test {
@@ -75,6 +79,55 @@ TEST(engine, only_servers_on_this_host_take_memory_here) {
                   .find("need some 534 MiB"),
               std::string::npos);
 }
+TEST(engine, what_a_memory_limit_leaves_is_for_our_own_sockets) {
+    host_limits limits = host(20'000, "", std::uint64_t{64} << 30);
+    limits.group_memory = 40'000'000;
+    EXPECT_EQ(show(choose(asking(10'000), here, limits)), "epoll 2");
+    EXPECT_EQ(show(choose(asking(15'000), here, limits)),
+              "15000 connections need some 55 MiB of memory, mostly the kernel's for sockets, and "
+              "the memory limit of this cgroup (a container, a service) leaves 38 MiB. Give at "
+              "most 10389 with -c, or raise the limit (memory.max)");
+    limits.group_memory = 0;
+    EXPECT_NE(show(choose(asking(1), there, limits)).find("Give at most 0 with -c"),
+              std::string::npos);
+}
+
+TEST(memory, what_cgroups_leave_is_the_least_of_those_above) {
+    namespace fs = std::filesystem;
+    std::string root = (fs::temp_directory_path() / "memory-XXXXXX").string();
+    ASSERT_NE(mkdtemp(root.data()), nullptr);
+    const auto put = [&](const std::string& file, const std::string& text) {
+        fs::create_directories(fs::path(root + "/" + file).parent_path());
+        std::ofstream(root + "/" + file) << text;
+    };
+    EXPECT_EQ(memory_left_by_cgroups(root), std::nullopt);
+    put("proc/self/mountinfo",
+        "31 23 0:28 / /cg rw - cgroup2 cgroup2 rw\n"
+        "32 23 0:29 / /v1 rw - cgroup cgroup rw,memory\n");
+    put("proc/self/cgroup", "0::/a/b\n");
+    put("cg/a/b/memory.max", "max\n");
+    put("cg/a/b/memory.current", "600\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), std::nullopt);
+    put("cg/a/memory.max", "1000\n");
+    put("cg/a/memory.current", "900\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 100U);
+    put("cg/a/memory.stat", "anon 500\nfile 350\ninactive_file 250\nactive_file 50\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 400U);
+    put("cg/a/b/memory.max", "500\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 0U) << "it has more than it may";
+    put("cg/a/b/memory.current", "nonsense\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 400U);
+
+    put("proc/self/cgroup", "7:memory:/c\n0::/\n");
+    put("v1/c/memory.limit_in_bytes", "9223372036854771712\n");
+    put("v1/c/memory.usage_in_bytes", "700\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), std::nullopt);
+    put("v1/c/memory.limit_in_bytes", "2000\n");
+    put("v1/c/memory.stat", "inactive_file 1\ntotal_inactive_file 60\ntotal_active_file 40\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 1400U);
+    fs::remove_all(root);
+}
+
 TEST(engine, the_host_is_asked) {
     const host_limits found = host_limits::read(false);
     EXPECT_GT(found.files, 0U);
