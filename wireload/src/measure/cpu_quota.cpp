@@ -20,8 +20,7 @@ void quota_use::add(const quota_use& later) {
 
 cpu_quota cpu_quota::of_process(const std::string& process, const std::string& root) {
     cpu_quota out;
-    for (cgroup_folder& f : cgroup_folders("cpu", process, root))
-        out.levels_.push_back({std::move(f.path), f.v2, {}});
+    for (cgroup_folder& f : cgroup_folders("cpu", process, root)) out.add(std::move(f.path), f.v2);
     return out;
 }
 
@@ -31,8 +30,14 @@ cpu_quota cpu_quota::of_folder(const std::string& folder) {
     std::error_code failed;
     for (fs::path at = fs::canonical(folder, failed);
          !failed && fs::exists(at / "cgroup.procs", failed); at = at.parent_path())
-        out.levels_.push_back({at.string(), true, {}});
+        out.add(at.string(), true);
     return out;
+}
+
+void cpu_quota::add(std::string folder, bool v2) {
+    std::error_code failed;
+    if (std::filesystem::exists(folder + (v2 ? "/cpu.max" : "/cpu.cfs_quota_us"), failed))
+        levels_.push_back({std::move(folder), v2, {}});
 }
 
 std::optional<double> cpu_quota::cpus_of(const level& at) {

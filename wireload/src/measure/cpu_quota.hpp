@@ -67,6 +67,9 @@ private:
         std::optional<quota_use::stops> at_begin;
     };
 
+    // Not one that can have no quota, such as a hierarchy's root: of that one to read cpu.stat
+    // takes long on large hosts.
+    void add(std::string folder, bool v2);
     static std::optional<double> cpus_of(const level& at);
     static std::optional<quota_use::stops> stops_of(const level& at);
 

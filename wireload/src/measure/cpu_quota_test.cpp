@@ -116,10 +116,14 @@ TEST(CpuQuota, WhatStoppedTheGroupForLongestIsTold) {
     machine m;
     m.put("proc/self/mountinfo", v2_mount);
     m.put("proc/self/cgroup", "0::/a/b\n");
+    m.put("sys/fs/cgroup/a/cpu.max", "max 100000\n");
+    m.put("sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    m.stopped("sys/fs/cgroup", 10, 500);
     m.stopped("sys/fs/cgroup/a", 10, 500);
     m.stopped("sys/fs/cgroup/a/b", 3, 900);
     cpu_quota quota = m.quota();
     quota.begin();
+    m.stopped("sys/fs/cgroup", 20, 9'000);  // the root has no quota, and this is of no group
     m.stopped("sys/fs/cgroup/a", 14, 800);
     m.stopped("sys/fs/cgroup/a/b", 8, 950);
     const quota_use use = quota.end();
