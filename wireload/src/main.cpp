@@ -2,6 +2,7 @@
 #ifdef WIREBENCH_STATIC
 #include <nss.h>
 #endif
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -44,6 +45,16 @@ unsigned allowed_cpus() {
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
     return cpu_quota::of_process("self").usable(static_cast<unsigned>(CPU_COUNT(&set)));
+}
+
+// The descriptor of a standard stream that is closed would go to the first file or connection that
+// is opened, and what is printed into that. It stays unusable, as in gnulib's stdopen: opened the
+// wrong way round.
+void occupy_closed_streams() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
 }
 
 void complain(const std::string& text) {
@@ -203,6 +214,7 @@ int main(int argc, char** argv) {
     // loaded.
     __nss_configure_lookup("hosts", "files dns");
 #endif
+    occupy_closed_streams();
     std::signal(SIGPIPE, SIG_IGN);  // a reader of standard output that leaves is no reason to die
     try {
         auto parsed =

@@ -655,6 +655,23 @@ class Endings(unittest.TestCase):
             self.assertTrue(rows.read_text().endswith("\n"))
             self.assertTrue(log.read_text().endswith("\n"))
 
+    def test_nothing_is_printed_into_a_file_where_a_standard_stream_is_closed(self) -> None:
+        with (
+            serving(http_replies(lambda n: reply())) as server,
+            tempfile.TemporaryDirectory() as at,
+        ):
+            file = Path(at) / "out.json"
+            asked = typed(f"-n 3 -c 1 --json {file} --csv - http://127.0.0.1:{server.port}/")
+            for closed, code in (("2>&-", 0), (">&-", 2), ("<&- >&- 2>&-", 2)):
+                done = subprocess.run(
+                    ["/bin/sh", "-c", f'exec "$0" "$@" {closed}', WIRELOAD, *asked],
+                    capture_output=True,
+                    timeout=60,
+                    check=False,
+                )
+                self.assertEqual(json.loads(file.read_bytes())["requests"]["ok"], 3, closed)
+                self.assertEqual(done.returncode, code, closed)
+
     def test_what_standard_output_did_not_take_is_an_error(self) -> None:
         """Also what is larger than any buffer, of which nothing is left for the last flush."""
         with serving(http_replies(lambda n: reply())) as server:
