@@ -27,6 +27,9 @@ BUSY_SHARE = 0.95
 limit. Our own choice.
 """
 
+STOPPED_BY_QUOTA = "stopped_by_cpu_quota"
+"""How the kinds of the warnings about CPU quotas end."""
+
 Metrics = dict[str, float | int | None]
 
 
@@ -77,11 +80,9 @@ def stopped_by_quota(document: Document) -> list[str]:
     """The warnings that a CPU quota was the limit of the generator or the server."""
     warnings = []
     if document.generator.stopped_by_quota:
-        warnings.append(
-            f"generator_stopped_by_cpu_quota: {document.generator.stopped('generator')}"
-        )
+        warnings.append(f"generator_{STOPPED_BY_QUOTA}: {document.generator.stopped('generator')}")
     if document.server is not None and document.server.stopped_by_quota:
-        warnings.append(f"server_stopped_by_cpu_quota: {document.server.stopped('server')}")
+        warnings.append(f"server_{STOPPED_BY_QUOTA}: {document.server.stopped('server')}")
     return warnings
 
 
