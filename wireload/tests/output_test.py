@@ -426,6 +426,18 @@ class Screen(unittest.TestCase):
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
 
+    def test_no_line_is_longer_than_80_columns(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            url = f"http://127.0.0.1:{server.port}/"
+            for words in (
+                "-n 20 --correct-omission 1ms",
+                "--rate-steps 0:20ms,500:100ms --arrivals poisson --no-keepalive --warmup 50ms",
+                "-n 20 --no-keepalive --per-connection 3 --part 1/2 --engine epoll --warmup 1ms",
+                "-c 3 --rate 500 -d 200ms --expect-body no --expect-status 2xx,500 --deadline 1us",
+            ):
+                done = wireload(*typed(words), url)
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
+
     def test_slow_rates_have_their_digits(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.4)) as server:
             closed = load(server, *typed("-n 2 -c 1"))
