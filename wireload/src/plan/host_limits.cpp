@@ -74,14 +74,14 @@ std::optional<std::uint64_t> number_in(const std::string& file) {
     return in >> value ? std::optional(value) : std::nullopt;
 }
 
-// Pages of files, which the kernel takes back before it ends a process.
-std::uint64_t file_pages(const cgroup_folder& f) {
+// Pages of files and of caches, which the kernel takes back before it ends a process.
+std::uint64_t reclaimable(const cgroup_folder& f) {
     std::uint64_t sum = 0, value = 0;
     std::ifstream in(f.path + "/memory.stat");
     for (std::string name; in >> name >> value;) {
         // In v1 the names without "total_" leave out the groups below.
         if (name == (f.v2 ? "inactive_file" : "total_inactive_file") ||
-            name == (f.v2 ? "active_file" : "total_active_file"))
+            name == (f.v2 ? "active_file" : "total_active_file") || name == "slab_reclaimable")
             sum += value;
     }
     return sum;
@@ -97,7 +97,7 @@ std::optional<std::uint64_t> memory_left_by_cgroups(const std::string& root) {
         const auto limit = number_in(f.path + (f.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
         const auto used = number_in(f.path + (f.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
         if (!limit || !used || *limit >= no_limit) continue;
-        const std::uint64_t kept = *used - std::min(*used, file_pages(f));
+        const std::uint64_t kept = *used - std::min(*used, reclaimable(f));
         const std::uint64_t left = *limit - std::min(*limit, kept);
         least = std::min(least.value_or(left), left);
     }

@@ -113,10 +113,14 @@ TEST(memory, what_cgroups_leave_is_the_least_of_those_above) {
     EXPECT_EQ(memory_left_by_cgroups(root), 100U);
     put("cg/a/memory.stat", "anon 500\nfile 350\ninactive_file 250\nactive_file 50\n");
     EXPECT_EQ(memory_left_by_cgroups(root), 400U);
+    put("cg/a/memory.stat",
+        "anon 500\nfile 350\ninactive_file 250\nactive_file 50\n"
+        "slab_reclaimable 70\nslab_unreclaimable 20\n");
+    EXPECT_EQ(memory_left_by_cgroups(root), 470U);
     put("cg/a/b/memory.max", "500\n");
     EXPECT_EQ(memory_left_by_cgroups(root), 0U) << "it has more than it may";
     put("cg/a/b/memory.current", "nonsense\n");
-    EXPECT_EQ(memory_left_by_cgroups(root), 400U);
+    EXPECT_EQ(memory_left_by_cgroups(root), 470U);
 
     put("proc/self/cgroup", "7:memory:/c\n0::/\n");
     put("v1/c/memory.limit_in_bytes", "9223372036854771712\n");
