@@ -36,6 +36,7 @@ def told(
     offset_ns: int = 0,
     values: tuple[int, ...] = (1000, 2000),
     cpu_share: float = 0.3,
+    quota: dict[str, Any] | None = None,
     void: str | None = None,
     stopped_by: str = "duration",
     errors: dict[str, int] | None = None,
@@ -64,7 +65,7 @@ def told(
             "service": empty,
             "void": void,
         },
-        "generator": {"cpu_share": cpu_share},
+        "generator": {"cpu_share": cpu_share, **(quota or {})},
         "start": {"asked_steady_ns": begun_ns + offset_ns - 5, "late_ns": 5},
     }
     clock = replace(NO_DRIFT, offset_ns=offset_ns)
@@ -132,6 +133,17 @@ def test_a_window_is_void_when_the_starts_differ_by_more_than_a_hundredth() -> N
     ("wrong", "why"),
     [
         ({"cpu_share": 0.96}, "it used 96% of its CPUs"),
+        (
+            {
+                "quota": {
+                    "cpu_quota": 0.5,
+                    "throttled_periods": 9,
+                    "throttled_ns": 450_000_000,
+                    "limited_by": "cpu_quota",
+                }
+            },
+            "a CPU quota of 0.5 stopped the generator in 9 periods, for 450 ms",
+        ),
         ({"void": "the rate was missed"}, "the rate was missed"),
         ({"stopped_by": "signal"}, "its window was ended by signal"),
     ],

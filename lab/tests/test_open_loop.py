@@ -26,6 +26,7 @@ from wirebench.trial.server_metrics import (
     kept_up,
     metrics,
     server_cpu_share,
+    stopped_by_quota,
     too_slow,
     void_reason,
 )
@@ -241,6 +242,27 @@ def test_the_servers_share_of_its_core_is_of_the_window_alone() -> None:
     assert raw["window"]["elapsed_ns"] == SECOND // 2
     assert server_cpu_share(read(raw), cores=1) == 1.0
     assert server_cpu_share(read(raw), cores=2) == 0.5
+
+
+QUOTA = {"cpu_quota": 0.5, "throttled_periods": 5, "throttled_ns": SECOND // 4}
+
+
+def test_what_a_cpu_quota_stopped_was_at_its_limit() -> None:
+    raw = open_document()
+    raw["server"] = {"cpu_user_ns": SECOND // 4, "cpu_system_ns": 0, **QUOTA}
+    raw["generator"] = {"cpu_share": 0.3, **QUOTA, "limited_by": None}
+    short = read(raw)
+    assert server_cpu_share(short, cores=1) == 0.5
+    assert short.generator.used_share == 0.3
+    assert stopped_by_quota(short) == []
+    raw["server"]["limited_by"] = raw["generator"]["limited_by"] = "cpu_quota"
+    long = read(raw)
+    assert server_cpu_share(long, cores=1) == 1.0
+    assert long.generator.used_share == 1.0
+    assert stopped_by_quota(long) == [
+        f"{who}_stopped_by_cpu_quota: a CPU quota of 0.5 stopped the {who} in 5 periods, for 250 ms"
+        for who in ("generator", "server")
+    ]
 
 
 def test_an_overload_is_no_surprise_and_has_no_latency() -> None:

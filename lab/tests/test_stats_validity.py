@@ -7,9 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from wirebench.stats.disturbances import dropped_blocks, other_programs, repeat_reason
+from wirebench.report.figures import quota_text
+from wirebench.stats.disturbances import dropped_blocks, other_programs, quota_stops, repeat_reason
 from wirebench.stats.summary import mean, summarise
-from wirebench.stats.types import OtherPrograms, Starvation, TrialView
+from wirebench.stats.types import OtherPrograms, QuotaStops, Starvation, TrialView
 from wirebench.stats.validity import (
     breaks_little,
     faults,
@@ -221,6 +222,22 @@ def test_other_programs_drop_no_block_but_are_counted() -> None:
     assert dropped_blocks(trials) == ()
     assert other_programs(trials) == OtherPrograms(trials=3, disturbed=2, limit=0.05, most=0.77)
     assert other_programs(trials[-1:]) is None
+
+
+def test_trials_that_a_cpu_quota_limited_are_counted() -> None:
+    quota = "a CPU quota of 0.5 stopped the server in 3 periods, for 1.00 s"
+    kinds = ("generator_stopped_by_cpu_quota", "server_stopped_by_cpu_quota")
+    trials = [
+        replace(trial(1), warnings=tuple(f"{kind}: {quota}" for kind in kinds)),
+        replace(trial(2), warnings=(f"{kinds[1]}: {quota}",)),
+        replace(trial(3), warnings=("partial_errors: stopped_by_cpu_quota",)),
+    ]
+    assert quota_stops(trials) == QuotaStops(trials=3, stopped=2)
+    assert quota_stops(trials[2:]) is None
+    assert quota_text(quota_stops(trials)) == (
+        "a CPU quota stopped server or generator in 2 of 3 trials, and counts as their limit;"
+        " wirebench doctor tells the lab's"
+    )
 
 
 def test_three_clock_ticks_of_other_programs_are_no_disturbance() -> None:

@@ -2,6 +2,7 @@
 #ifdef WIREBENCH_STATIC
 #include <nss.h>
 #endif
+#include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 #include <exception>
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,6 +24,7 @@
 #include "base/version.hpp"
 #include "command_line/command_line.hpp"
 #include "engine/run.hpp"
+#include "measure/cpu_quota.hpp"
 #include "measure/process_watch.hpp"
 #include "output/document.hpp"
 #include "output/histogram_log.hpp"
@@ -36,11 +39,22 @@ namespace {
 
 using namespace wireload;
 
+// That it may run on, and keep busy within its quota.
 unsigned allowed_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (sched_getaffinity(0, sizeof set, &set) != 0) return 1;
-    return static_cast<unsigned>(std::max(1, CPU_COUNT(&set)));
+    return cpu_quota::of_process("self").usable(static_cast<unsigned>(CPU_COUNT(&set)));
+}
+
+// The descriptor of a standard stream that is closed would go to the first file or connection that
+// is opened, and what is printed into that. It stays unusable, as in gnulib's stdopen: opened the
+// wrong way round.
+void occupy_closed_streams() {
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
+        if (fcntl(fd, F_GETFD) == -1 && errno == EBADF)
+            (void)!open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+    }
 }
 
 void complain(const std::string& text) {
@@ -83,7 +97,7 @@ void write_log(std::ostream& out, const plan& p, const run_result& r) {
         start);
     const std::vector<interval_span> spans = spans_of(p, r);
     for (std::size_t i = 0; i < spans.size(); ++i) {
-        if (const histogram* h = r.series->latencies_of(i)) {
+        if (const std::optional<histogram> h = r.series->latencies_of(i)) {
             log.write(*h, std::chrono::nanoseconds(spans[i].start),
                       std::chrono::nanoseconds(spans[i].length));
         }
@@ -200,6 +214,7 @@ int main(int argc, char** argv) {
     // loaded.
     __nss_configure_lookup("hosts", "files dns");
 #endif
+    occupy_closed_streams();
     std::signal(SIGPIPE, SIG_IGN);  // a reader of standard output that leaves is no reason to die
     try {
         auto parsed =

@@ -66,6 +66,19 @@ class Memory(unittest.TestCase):
         two_threads = ("--threads", "2", "--engine", "io_uring")
         self.assertLess(self.peak(19_900, *two_threads) - self.peak(1, *two_threads), 8)
 
+    def test_three_thousand_intervals_of_a_log(self) -> None:
+        asked = [WIRELOAD, "--json", "-", "--threads", "1", "-c", "4", "-d", "3s"]
+        url = f"http://127.0.0.1:{self.port}/"
+        peaks = []
+        for words in ((), ("--hdr-log", "/dev/null", "--interval", "1ms")):
+            done = subprocess.run(
+                [*asked, *words, url], capture_output=True, text=True, timeout=60, check=True
+            )
+            document = json.loads(done.stdout)
+            peaks.append(float(document["generator"]["rss_peak_bytes"]) / MIB)
+        self.assertEqual(len(document["series"]["ok"]), 3000)
+        self.assertLess(peaks[1] - peaks[0], 8)
+
 
 if __name__ == "__main__":
     unittest.main()

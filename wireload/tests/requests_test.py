@@ -50,6 +50,31 @@ class Rotation(unittest.TestCase):
         self.assertEqual([(r["right"], r["wrong"]) for r in run.document["rotation"]], [(3, 0)] * 3)
         self.assertEqual(len(run.document["targets"]), 1)
 
+    def test_a_server_that_gets_no_connection_is_told(self) -> None:
+        with serving(echo_line) as one, serving(echo_line) as two:
+            other = f"http://127.0.0.1:{two.port}/x"
+            run = load(one, "-n", "4", "-c", "1", other)
+            self.assertEqual(two.connections + one.connections, 1)
+            self.assertEqual([to["connections"] for to in run.document["targets"]], [1, 0])
+            words = " ".join(run.screen.split())
+            self.assertIn("1 of 2 servers got no connection, and so no request", words)
+            self.assertIn(f"127.0.0.1:{two.port} and 1 more", words)
+            run = load(one, "-n", "4", "-c", "3", other)
+            self.assertEqual([to["connections"] for to in run.document["targets"]], [2, 1])
+            self.assertNotIn("got no connection", run.screen)
+
+    def test_of_several_servers_a_slow_one_does_not_starve_anybody(self) -> None:
+        slow = http_replies(lambda n: reply(), after_s=lambda n: 0.8)
+        quick = http_replies(lambda n: reply(), after_s=lambda n: 0.003)
+        with serving(slow) as far, serving(quick) as near:
+            run = load(
+                near, *typed("-c 4 -d 300ms --warmup 300ms"), f"http://127.0.0.1:{far.port}/"
+            )
+        self.assertGreater(run.document["window"]["unanswered"]["starved"], 0)
+        words = " ".join(run.screen.split())
+        self.assertNotIn("starves", words)
+        self.assertIn("a server or a request that is slow beside the others", words)
+
     def test_connections_are_spread_over_servers(self) -> None:
         with serving(echo_line) as one, serving(echo_line) as two:
             run = load(one, "--each", "5", "-c", "6", f"http://127.0.0.1:{two.port}/x")

@@ -82,6 +82,18 @@ class Screen(unittest.TestCase):
         self.assertIn("Warning    ", done.stdout)
         self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
 
+    def test_no_line_is_longer_than_80_columns(self) -> None:
+        with serving(http_replies(lambda n: reply())) as server:
+            url = f"http://127.0.0.1:{server.port}/"
+            for words in (
+                "-n 20 --correct-omission 1ms",
+                "--rate-steps 0:20ms,500:100ms --arrivals poisson --no-keepalive --warmup 50ms",
+                "-n 20 --no-keepalive --per-connection 3 --part 1/2 --engine epoll --warmup 1ms",
+                "-c 3 --rate 500 -d 200ms --expect-body no --expect-status 2xx,500 --deadline 1us",
+            ):
+                done = wireload(*typed(words), url)
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
+
     def test_slow_rates_have_their_digits(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.4)) as server:
             closed = load(server, *typed("-n 2 -c 1"))
@@ -310,6 +322,23 @@ class Endings(unittest.TestCase):
             self.assertEqual(len(rows.read_text().splitlines()), 7)
             self.assertTrue(rows.read_text().endswith("\n"))
             self.assertTrue(log.read_text().endswith("\n"))
+
+    def test_nothing_is_printed_into_a_file_where_a_standard_stream_is_closed(self) -> None:
+        with (
+            serving(http_replies(lambda n: reply())) as server,
+            tempfile.TemporaryDirectory() as at,
+        ):
+            file = Path(at) / "out.json"
+            asked = typed(f"-n 3 -c 1 --json {file} --csv - http://127.0.0.1:{server.port}/")
+            for closed, code in (("2>&-", 0), (">&-", 2), ("<&- >&- 2>&-", 2)):
+                done = subprocess.run(
+                    ["/bin/sh", "-c", f'exec "$0" "$@" {closed}', WIRELOAD, *asked],
+                    capture_output=True,
+                    timeout=60,
+                    check=False,
+                )
+                self.assertEqual(json.loads(file.read_bytes())["requests"]["ok"], 3, closed)
+                self.assertEqual(done.returncode, code, closed)
 
     def test_what_standard_output_did_not_take_is_an_error(self) -> None:
         """Also what is larger than any buffer, of which nothing is left for the last flush."""

@@ -264,6 +264,8 @@ def _footnotes(cell: CellAnalysis) -> Iterable[str]:
         yield answered
     if (others := figures.other_programs_text(cell.other_programs)) is not None:
         yield others
+    if (stopped := figures.quota_text(cell.quota_stops)) is not None:
+        yield stopped
     if cell.server is not None:
         yield f"served by {cell.server}"
     if cell.dropped:

@@ -237,6 +237,8 @@ def notes(duel: Duelled) -> Iterable[str]:
             yield f"{count_of(count, 'trial')} of {name} {are} void: {reason}"
     if (others := figures.other_programs_text(result.other_programs)) is not None:
         yield others
+    if (stopped := figures.quota_text(result.quota_stops)) is not None:
+        yield stopped
     if result.dropped:
         gone = "; ".join(f"block {one.block}: {one.reason}" for one in result.dropped)
         yield f"{count_of(len(result.dropped), 'block')} dropped ({gone})"

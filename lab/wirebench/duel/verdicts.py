@@ -38,6 +38,7 @@ from wirebench.stats.types import (
     MetricSummary,
     NoiseBand,
     OtherPrograms,
+    QuotaStops,
     Ratio,
     Verdict,
 )
@@ -113,6 +114,7 @@ class Judged:
     dropped: tuple[DroppedBlock, ...]
     other_programs: OtherPrograms | None
     level: float
+    quota_stops: QuotaStops | None = None
     cold: Mapping[str, str] = field(default_factory=dict)
     """By side: that its runtime needs a longer warm-up than it had."""
 
@@ -210,6 +212,7 @@ def judged(
         cold=cold_runtimes(trials),
         dropped=data.dropped,
         other_programs=data.other_programs,
+        quota_stops=data.quota_stops,
         level=level,
     )
 

@@ -72,11 +72,13 @@ class Told:
     @property
     def was_the_limit(self) -> str | None:
         """Why the load was limited by it and not by the server; None if it was not."""
-        open_loop, share = self.document.open_loop, self.document.generator.cpu_share
+        open_loop, generator = self.document.open_loop, self.document.generator
         if open_loop is not None and open_loop.void is not None:
             return open_loop.void
-        if share is not None and share >= BUSY_SHARE:
-            return f"it used {share:.0%} of its CPUs"
+        if generator.stopped_by_quota:
+            return generator.stopped("generator")
+        if generator.cpu_share is not None and generator.cpu_share >= BUSY_SHARE:
+            return f"it used {generator.cpu_share:.0%} of its CPUs"
         if self.document.window.stopped_by not in ("duration", "requests"):
             return f"its window was ended by {self.document.window.stopped_by}"
         return None

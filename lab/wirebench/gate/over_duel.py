@@ -11,7 +11,7 @@ from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row
 from wirebench.plan.model import PlannedCell
-from wirebench.report.figures import is_set_by_load, other_programs_text
+from wirebench.report.figures import is_set_by_load, other_programs_text, quota_text
 from wirebench.stats.bottleneck import LIMITED_METRICS, bottleneck, generator_bound
 from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
@@ -122,5 +122,7 @@ def _notes(cell: PlannedCell, data: CellData, thresholds: Sequence[Threshold]) -
         )
     if (others := other_programs_text(data.other_programs)) is not None:
         yield others
+    if (stopped := quota_text(data.quota_stops)) is not None:
+        yield stopped
     if data.dropped:
         yield f"{count_of(len(data.dropped), 'block')} dropped, since the hypervisor took the CPU"

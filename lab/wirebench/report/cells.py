@@ -25,6 +25,7 @@ from wirebench.report.figures import (
     noun,
     other_programs_text,
     processes_text,
+    quota_text,
     ratio_text,
     title,
     value_of,
@@ -193,6 +194,8 @@ def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
         parts.append(answered)
     if (others := other_programs_text(cell.other_programs)) is not None:
         parts.append(others)
+    if (stopped := quota_text(cell.quota_stops)) is not None:
+        parts.append(stopped)
     if (faults := faults_text(cell)) is not None:
         parts.append(faults)
     if (link := link_of(planned.load)) is not None:

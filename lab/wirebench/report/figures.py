@@ -24,6 +24,7 @@ from wirebench.stats.types import (
     CellAnalysis,
     EntryAnalysis,
     OtherPrograms,
+    QuotaStops,
     Ratio,
     Standing,
 )
@@ -369,6 +370,17 @@ def other_programs_text(found: OtherPrograms | None) -> str | None:
         f"other programs took more than {found.limit:.0%} of a core during {found.disturbed} of"
         f" {count_of(found.trials, 'trial')} (at most {found.most:.0%}), which makes figures worse"
         " and intervals wider; wirebench doctor names those that run now"
+    )
+
+
+def quota_text(found: QuotaStops | None) -> str | None:
+    """What CPU quotas did; None where they limited no trial."""
+    if found is None:
+        return None
+    return (
+        f"a CPU quota stopped server or generator in {found.stopped} of"
+        f" {count_of(found.trials, 'trial')}, and counts as their limit; wirebench doctor tells the"
+        " lab's"
     )
 
 

@@ -154,6 +154,7 @@ def analyse_cell(
         blocks=data.measured_blocks,
         dropped=data.dropped,
         other_programs=data.other_programs,
+        quota_stops=data.quota_stops,
         band=bands[cell.primary],
         twin=twin_verdict(data, comparisons, twin_noise, band_for_twin),
         entries=tuple(entries),

@@ -39,7 +39,8 @@ request and memory are the server's own.
 def kind_of(
     server: float | None, generator: float | None, *, settings: Settings = DEFAULT
 ) -> BottleneckKind:
-    """The verdict from the two shares of CPU time, each of the cores its process was given.
+    """The verdict from the two shares of CPU time, each of the cores its process was given; 1 where
+    a CPU quota stopped it.
 
     ``neither`` was busy: something else sets the pace, such as a delay, a link, few connections,
     other programs on the cores, or a server that does not use all of its own. A server whose share

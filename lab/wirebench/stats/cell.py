@@ -11,11 +11,11 @@ import numpy as np
 
 from wirebench.catalog.units import count_of
 from wirebench.plan.model import PlannedCell
-from wirebench.stats.disturbances import dropped_blocks, other_programs
+from wirebench.stats.disturbances import dropped_blocks, other_programs, quota_stops
 from wirebench.stats.ratio import Floats, block_log_ratios
 from wirebench.stats.sample import Sample
 from wirebench.stats.settings import Settings
-from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
+from wirebench.stats.types import DroppedBlock, OtherPrograms, QuotaStops, TrialView
 from wirebench.stats.validity import number, void_reason
 
 
@@ -28,6 +28,7 @@ class CellData:
     """Valid trials by entry and block: measured, correct, not void, not in a dropped block."""
     dropped: tuple[DroppedBlock, ...]
     other_programs: OtherPrograms | None
+    quota_stops: QuotaStops | None
     floor: str | None
     _values: dict[tuple[str, str], Mapping[int, float]] = field(
         default_factory=dict, repr=False, compare=False
@@ -40,6 +41,7 @@ class CellData:
             by_entry.setdefault(trial.entry, []).append(trial)
         dropped = dropped_blocks(trials, settings=settings)
         gone = {one.block for one in dropped}
+        kept = [trial for trial in trials if trial.block not in gone]
         valid = {
             entry: {
                 trial.block: trial
@@ -55,9 +57,8 @@ class CellData:
             trials=by_entry,
             valid=valid,
             dropped=dropped,
-            other_programs=other_programs(
-                [trial for trial in trials if trial.block not in gone], settings=settings
-            ),
+            other_programs=other_programs(kept, settings=settings),
+            quota_stops=quota_stops(kept),
             floor=planned.floors[0] if planned.floors else None,
         )
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import DroppedBlock, OtherPrograms, TrialView
+from wirebench.stats.types import DroppedBlock, OtherPrograms, QuotaStops, TrialView
 from wirebench.stats.validity import number, void_reason
+from wirebench.trial.server_metrics import STOPPED_BY_QUOTA
 
 
 def dropped_blocks(
@@ -86,6 +87,15 @@ def other_programs(
         limit=settings.other_programs_share,
         most=max(share for share, _ in shares),
     )
+
+
+def quota_stops(trials: Sequence[TrialView]) -> QuotaStops | None:
+    """None where no CPU quota was a limit."""
+    stopped = sum(
+        any(warning.split(":")[0].endswith(STOPPED_BY_QUOTA) for warning in trial.warnings)
+        for trial in trials
+    )
+    return QuotaStops(trials=len(trials), stopped=stopped) if stopped else None
 
 
 def _time_ns(trial: TrialView) -> float:

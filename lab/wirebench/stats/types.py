@@ -477,6 +477,14 @@ class OtherPrograms:
 
 
 @dataclass(frozen=True, kw_only=True)
+class QuotaStops:
+    """Trials in which a CPU quota was the limit of server or generator."""
+
+    trials: int
+    stopped: int
+
+
+@dataclass(frozen=True, kw_only=True)
 class CellAnalysis:
     study: str
     cell: str
@@ -502,6 +510,7 @@ class CellAnalysis:
     dropped: tuple[DroppedBlock, ...]
     other_programs: OtherPrograms | None
     """None where the trials do not tell."""
+    quota_stops: QuotaStops | None = None
     band: NoiseBand
     """By the primary metric."""
     twin: TwinVerdict | None

@@ -35,6 +35,9 @@ BUSY_SHARE = 0.95
 limit. Our own choice.
 """
 
+STOPPED_BY_QUOTA = "stopped_by_cpu_quota"
+"""How the kinds of the warnings about CPU quotas end."""
+
 Metrics = dict[str, float | int | None]
 
 
@@ -66,7 +69,7 @@ def metrics(document: Document, load: ServerLoad, *, ready_ns: int | None) -> Me
 
 def server_cpu_share(document: Document, *, cores: int) -> float | None:
     """The share of the CPU time of its cores that the server used: 1 means that it could do no
-    more. None where its CPU time or the window is not known.
+    more, also where a CPU quota stopped it. None where its CPU time or the window is not known.
 
     In a ramp both are of the rounds' exchanges, without the time to connect; in an open loop, of
     the window, without the time until its last reply.
@@ -74,9 +77,21 @@ def server_cpu_share(document: Document, *, cores: int) -> float | None:
     server, elapsed_ns = document.server, document.window.elapsed_ns
     if server is None or server.cpu_ns is None or not elapsed_ns:
         return None
+    if server.stopped_by_quota:
+        return 1.0
     answered = _answered(document)
     counted = document.requests.ok / answered if answered else 1.0
     return server.cpu_ns * counted / (elapsed_ns * cores)
+
+
+def stopped_by_quota(document: Document) -> list[str]:
+    """The warnings that a CPU quota was the limit of the generator or the server."""
+    warnings = []
+    if document.generator.stopped_by_quota:
+        warnings.append(f"generator_{STOPPED_BY_QUOTA}: {document.generator.stopped('generator')}")
+    if document.server is not None and document.server.stopped_by_quota:
+        warnings.append(f"server_{STOPPED_BY_QUOTA}: {document.server.stopped('server')}")
+    return warnings
 
 
 def _answered(document: Document) -> int:
@@ -176,7 +191,7 @@ def void_reason(document: Document, load: ServerLoad) -> str | None:
 
 
 def _generator_busy(document: Document) -> bool:
-    share = document.generator.cpu_share
+    share = document.generator.used_share
     return share is not None and share >= BUSY_SHARE
 
 

@@ -433,11 +433,12 @@ def _judge(
         judgement = "partly" if isinstance(load, RampLoad) else "failed"
     outcome.validity = {
         "little_ratio": document.little.ratio if document.little is not None else None,
-        "generator_cpu_share": document.generator.cpu_share,
+        "generator_cpu_share": document.generator.used_share,
         "server_cpu_share": server_metrics.server_cpu_share(document, cores=server_cores),
         "server_cores": server_cores,
         "completed": judgement == "right",
     }
+    outcome.warnings += server_metrics.stopped_by_quota(document)
     if document.turns is not None:
         outcome.validity["late_turns"] = server_metrics.late_turns(document)
     if document.open_loop is not None:

@@ -22,7 +22,7 @@ from wirebench.catalog.loads import (
     RampLoad,
     StormLoad,
 )
-from wirebench.catalog.units import exact_duration
+from wirebench.catalog.units import duration, exact_duration
 from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage
 
 ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad
@@ -190,7 +190,32 @@ class Phases(_Part):
     tcp: Latency | None = None
 
 
-class ServerUse(_Part):
+class QuotaUse(_Part):
+    """What the CPU quotas of its cgroups did to a process. None: not known."""
+
+    cpu_quota: float | None = None
+    """The smallest, in CPUs."""
+    throttled_periods: int | None = None
+    """In which the kernel stopped it."""
+    throttled_ns: int | None = None
+    """For how long, summed over CPUs."""
+    limited_by: str | None = None
+    """``cpu_quota`` where that was the limit. Of a generator also ``cpu``."""
+
+    @property
+    def stopped_by_quota(self) -> bool:
+        return self.limited_by == "cpu_quota"
+
+    def stopped(self, who: str) -> str:
+        """In words."""
+        quota = "a CPU quota" if self.cpu_quota is None else f"a CPU quota of {self.cpu_quota:g}"
+        return (
+            f"{quota} stopped the {who} in {self.throttled_periods or 0:,} periods, for"
+            f" {duration(self.throttled_ns or 0)}"
+        )
+
+
+class ServerUse(QuotaUse):
     cpu_user_ns: int | None = None
     cpu_system_ns: int | None = None
     rss_bytes: int | None = None
@@ -302,9 +327,14 @@ class Broadcast(_Part):
     """From the sending of a message until the last connection had it."""
 
 
-class Generator(_Part):
+class Generator(QuotaUse):
     cpu_share: float | None = None
     involuntary_switches: int | None = None
+
+    @property
+    def used_share(self) -> float | None:
+        """``cpu_share``, and all where a CPU quota was the limit."""
+        return 1.0 if self.stopped_by_quota else self.cpu_share
 
 
 class Round(_Part):

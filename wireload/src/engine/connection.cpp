@@ -36,9 +36,9 @@ void connection::open() {
     since_ = clock_now();
     phase_ = phase::connecting;
     host_.meter().connecting();
-    const auto& [url, server] = host_.the_plan().target_of(number_);
-    if (url.secure()) {
-        auto tls = host_.the_plan().tls->connect(url.host, url.port);
+    const target& to = host_.the_plan().target_of(number_);
+    if (to.url.secure()) {
+        auto tls = host_.the_plan().tls->connect(to.url.host, to.url.port);
         if (!tls) {
             fail(error_kind::tls, tls.error().message);
             return;
@@ -51,7 +51,7 @@ void connection::open() {
     const plan& p = host_.the_plan();
     const std::uint64_t most_tries = p.sources.size() * std::uint64_t{p.ports.size()};
     for (std::uint64_t tries = 1;; ++tries) {
-        const auto begun = connect(host_.loop(), server, host_.connect_options(server));
+        const auto begun = connect(host_.loop(), to.server, host_.connect_options(to.server));
         if (begun) return;
         if (begun.error().code == wire::errc::address_in_use && p.choose_ports &&
             tries < most_tries)

@@ -35,8 +35,7 @@ void connection_host::start(std::unique_ptr<wire::event_loop> loop, std::uint32_
 wire::connect_options connection_host::connect_options(const wire::address& to) {
     wire::connect_options out;
     out.note_arrivals = gate_ != nullptr;
-    // The addresses were chosen for the first target; one of another family does without.
-    if (!sources_.kernel_chooses() && to.family() == plan_.server.family())
+    if (!sources_.kernel_chooses() && takes_source(plan_.asked, plan_.sources.front(), to))
         out.source = sources_.next();
     return out;
 }

@@ -32,6 +32,10 @@ public:
     // Whether as many were due as the order asked for.
     bool counted_out() const { return !warming_up_ && schedule_.used_up(); }
     bool in_window(nanos at) const { return at >= window_start_ && at < end_; }
+    // How much of that time lies in the window.
+    nanos of_window(nanos from, nanos until) const {
+        return std::max<nanos>(0, std::min(until, end_) - std::max(from, window_start_));
+    }
     // The next request is sent or lost.
     void advance();
     // How many requests are due by `now` and not sent yet. 0 in the warm-up.

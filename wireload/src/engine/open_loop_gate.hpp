@@ -84,7 +84,9 @@ public:
         note_backlog(now);
         counts_.scheduled += schedule_.waiting(now);
     }
-    void note_spinning(nanos spun) { counts_.spun += spun; }
+    void note_spinning(nanos from, nanos until) {
+        counts_.spun += schedule_.of_window(from, until);
+    }
 
     const open_loop_tally& counts() const { return counts_; }
     const histogram& lag() const { return lag_; }

@@ -29,10 +29,15 @@ spinning spinning_for(const plan& p) {
     case spin_mode::never: return spinning::never;
     case spin_mode::automatic: break;
     }
-    // On CPUs that were given to the threads, one each, nobody else has a claim. On others only
-    // while no other task wants them, and one is left to the server.
-    if (!p.asked.cpus.empty())
-        return p.asked.threads <= p.asked.cpus.size() ? spinning::always : spinning::never;
+    // On CPUs that were given to the threads, one each, nobody else has a claim; but what spinning
+    // takes of a quota is gone for the requests. On others only while no other task wants them, and
+    // one is left to the server.
+    if (!p.asked.cpus.empty()) {
+        const auto quota = p.quota.cpus();
+        const bool within = !quota || *quota >= p.asked.threads + 1;
+        return within && p.asked.threads <= p.asked.cpus.size() ? spinning::always
+                                                                : spinning::never;
+    }
     return p.spare_cpus > 0 ? spinning::while_unwanted : spinning::never;
 }
 
@@ -70,7 +75,7 @@ void pacer::pump() {
     window.advance(now);
     if (!gate_.running()) return;
     if (spinning_since_ != 0 && window.work_done() == work_then_) {
-        gate_.note_spinning(now - spinning_since_);
+        gate_.note_spinning(spinning_since_, now);
         notice_others(now);
     }
     gate_.skip_expired(now);

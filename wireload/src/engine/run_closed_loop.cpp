@@ -104,7 +104,7 @@ void run_closed_loop(run_steps& steps) {
     process_watch* const watch = steps.watch();
     if (watch != nullptr) watch->find();
     std::atomic<std::int64_t> budget{static_cast<std::int64_t>(requests_of(o))};
-    generator_meter meter;
+    generator_meter meter(steps.quota());
     const auto begin_meters = [&] {
         if (watch != nullptr) watch->begin();
         meter.begin();

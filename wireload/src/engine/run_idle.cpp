@@ -17,7 +17,7 @@ void run_idle(run_steps& steps) {
         wake_ups_before = watch->wake_ups();
         watch->begin();
     }
-    generator_meter meter;
+    generator_meter meter(steps.quota());
     meter.begin();
     load_order order;
     order.idle = true;

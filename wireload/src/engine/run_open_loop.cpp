@@ -73,7 +73,7 @@ void run_open_loop(run_steps& steps) {
     if (o.warmup.count() > 0) steps.show("warming up", order.schedule_start, order.window_start);
     steps.wait_for_orders(false, order.window_start);
     if (watch != nullptr) watch->begin();
-    generator_meter meter;
+    generator_meter meter(steps.quota());
     meter.begin();
     const nanos metered_from = clock_now();
     out.window_start_unix_ns = unix_now() - (metered_from - order.window_start);

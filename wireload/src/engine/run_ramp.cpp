@@ -18,6 +18,7 @@ void add_usage(server_usage& sum, const server_usage& round) {
     sum.kernel_bytes = round.kernel_bytes;
     sum.host_kernel_growth_bytes = round.host_kernel_growth_bytes;
     sum.processes = round.processes;
+    sum.quota.add(round.quota);
 }
 
 // The messages of round `number`; its connections are open.
@@ -29,7 +30,7 @@ generator_usage send_round(run_steps& steps, const ramp_options& ramp, std::uint
         watch->find();
         watch->begin();
     }
-    generator_meter meter;
+    generator_meter meter(steps.quota());
     meter.begin();
     load_order order;
     order.window_start = clock_now();

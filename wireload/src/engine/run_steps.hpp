@@ -78,6 +78,7 @@ public:
 
     const options& asked() const { return plan_.asked; }
     unsigned used_cpus() const { return plan_.cpus; }
+    const cpu_quota& quota() const { return plan_.quota; }
     process_watch* watch() const { return watch_; }
     const std::vector<std::unique_ptr<worker>>& workers() const { return workers_; }
     const std::optional<stop_reason>& cut() const { return cut_; }

@@ -143,7 +143,7 @@ void run_turns(run_steps& steps, const turn_options& turns) {
         watch->find();
         watch->begin();
     }
-    generator_meter meter;
+    generator_meter meter(steps.quota());
     meter.begin();
     const std::uint64_t answered_before = taker.answered();
     out.window_start_unix_ns = unix_now();

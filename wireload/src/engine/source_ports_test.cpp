@@ -16,12 +16,14 @@ options asking(std::uint32_t connections, bool keep_alive = true) {
 }
 
 std::size_t addresses(const options& o, const char* server) {
-    const auto chosen = choose_sources(o, *wire::address::parse(server, 80), small);
+    const auto chosen =
+        choose_sources(o, {{*wire::address::parse(server, 80), o.connections}}, small);
     return std::get<std::vector<wire::address>>(chosen).size();
 }
 
 std::string refusal(const options& o, const char* server) {
-    const auto chosen = choose_sources(o, *wire::address::parse(server, 80), small);
+    const auto chosen =
+        choose_sources(o, {{*wire::address::parse(server, 80), o.connections}}, small);
     const auto* text = std::get_if<std::string>(&chosen);
     return text == nullptr ? "accepted" : *text;
 }
@@ -50,6 +52,32 @@ TEST(SourcePorts, ElsewhereOnlyWhatTheUserNames) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--source here", refusal(two, "192.0.2.1"));
     two.sources = {"::1"};
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "same family", refusal(two, "192.0.2.1"));
+}
+
+// Those of the loopback network reach nobody elsewhere.
+TEST(SourcePorts, OfSeveralServersEachIsConnectedFromWhereItCanBe) {
+    const auto near = *wire::address::parse("127.0.0.1", 80),
+               far = *wire::address::parse("192.0.2.1", 80), six = *wire::address::parse("::1", 80);
+    for (const auto& to : {std::vector<destination>{{near, 70}, {far, 70}, {six, 70}},
+                           std::vector<destination>{{six, 70}, {far, 70}, {near, 70}}}) {
+        const auto chosen = choose_sources(asking(210), to, small);
+        ASSERT_EQ(std::get_if<std::string>(&chosen), nullptr) << std::get<std::string>(chosen);
+        const auto& sources = std::get<std::vector<wire::address>>(chosen);
+        ASSERT_EQ(sources.size(), 17U);
+        EXPECT_TRUE(takes_source(asking(210), sources.front(), near));
+        EXPECT_FALSE(takes_source(asking(210), sources.front(), far));
+        EXPECT_FALSE(takes_source(asking(210), sources.front(), six));
+    }
+    const auto many = choose_sources(asking(141), {{near, 70}, {far, 71}}, small);
+    ASSERT_NE(std::get_if<std::string>(&many), nullptr);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "71 connections need more local ports",
+                        std::get<std::string>(many));
+    options named = asking(210);
+    named.sources = {"192.0.2.7"};
+    const auto own = choose_sources(named, {{far, 70}, {near, 70}}, small);
+    EXPECT_TRUE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), far));
+    EXPECT_TRUE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), near));
+    EXPECT_FALSE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), six));
 }
 
 TEST(SourcePorts, EveryPairComesOnceBeforeAnyComesAgain) {

@@ -24,6 +24,15 @@ std::uint64_t in_ns(const timeval& t) {
 
 }  // namespace
 
+generator_limit generator_usage::limit() const {
+    if (quota.was_the_limit()) return generator_limit::cpu_quota;
+    return cpu_share > bound_generator ? generator_limit::cpu : generator_limit::none;
+}
+
+double generator_usage::used_share() const {
+    return quota.was_the_limit() ? std::max(1.0, cpu_share) : cpu_share;
+}
+
 void generator_usage::take_spinning(std::uint64_t spun_ns, nanos elapsed, unsigned cpus) {
     spin_ns = std::min(spun_ns, cpu_user_ns + cpu_system_ns);
     set_share(elapsed, cpus);
@@ -42,13 +51,20 @@ void generator_usage::add(const generator_usage& later, nanos elapsed, unsigned 
     rss_peak_bytes = std::max(rss_peak_bytes, later.rss_peak_bytes);
     voluntary_switches += later.voluntary_switches;
     involuntary_switches += later.involuntary_switches;
+    quota.add(later.quota);
     set_share(elapsed, cpus);
+}
+
+void generator_meter::begin() {
+    quota_.begin();
+    getrusage(RUSAGE_SELF, &before_);
 }
 
 generator_usage generator_meter::end(nanos elapsed, unsigned cpus) const {
     rusage now{};
     getrusage(RUSAGE_SELF, &now);
     generator_usage out;
+    out.quota = quota_.end();
     out.cpu_user_ns = in_ns(now.ru_utime) - in_ns(before_.ru_utime);
     out.cpu_system_ns = in_ns(now.ru_stime) - in_ns(before_.ru_stime);
     out.set_share(elapsed, cpus);

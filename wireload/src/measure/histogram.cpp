@@ -14,9 +14,8 @@ histogram::histogram()
 }
 
 void histogram::merge(const histogram& other) noexcept {
-    if (other.empty()) return;
     const std::size_t end = other.used_buckets();
-    for (std::size_t i = index_of(clamped(other.min_)); i < end; ++i) {
+    for (std::size_t i = other.first_used(); i < end; ++i) {
         // Writing a zero would touch the page.
         if (other.counts_[i] != 0) counts_[i] += other.counts_[i];
     }
@@ -27,7 +26,7 @@ void histogram::merge(const histogram& other) noexcept {
 }
 
 void histogram::clear() noexcept {
-    if (!empty()) std::fill(&counts_[index_of(clamped(min_))], &counts_[used_buckets()], 0);
+    std::fill(&counts_[first_used()], &counts_[used_buckets()], 0);
     count_ = 0;
     sum_ = 0;
     min_ = UINT64_MAX;
@@ -52,7 +51,7 @@ std::optional<double> histogram::stddev_ns() const noexcept {
     const double mean = *mean_ns();
     double squares = 0;
     const std::size_t end = used_buckets();
-    for (std::size_t i = index_of(clamped(min_)); i < end; ++i) {
+    for (std::size_t i = first_used(); i < end; ++i) {
         if (counts_[i] == 0) continue;
         const double middle =
             (static_cast<double>(lowest_of(i)) + static_cast<double>(highest_of(i))) / 2;
@@ -70,7 +69,7 @@ std::optional<std::uint64_t> histogram::percentile_ns(double percent) const noex
     const std::uint64_t target = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(wanted));
     const std::size_t end = used_buckets();
     std::uint64_t seen = 0;
-    for (std::size_t i = index_of(clamped(min_)); i < end; ++i) {
+    for (std::size_t i = first_used(); i < end; ++i) {
         seen += counts_[i];
         if (seen >= target) return std::min(highest_of(i), max_);
     }

@@ -68,6 +68,8 @@ public:
     std::size_t used_buckets() const noexcept {
         return count_ == 0 ? 0 : index_of(clamped(max_)) + 1;
     }
+    // The first in use; 0 of none.
+    std::size_t first_used() const noexcept { return count_ == 0 ? 0 : index_of(clamped(min_)); }
     std::uint64_t count_at(std::size_t index) const noexcept { return counts_[index]; }
     static std::uint64_t lowest_of(std::size_t index) noexcept;
     static std::uint64_t highest_of(std::size_t index) noexcept;
@@ -82,6 +84,8 @@ public:
     }
 
 private:
+    friend class packed_histogram;
+
     static constexpr int sub_bucket_bits = 11;
     static constexpr std::uint64_t sub_buckets = 1U << sub_bucket_bits;
     static constexpr int buckets = 32;  // 2048 << 31 is the first power above one hour

@@ -18,7 +18,7 @@ struct open_loop_tally {
     // By the clock: of whatever schedule, inside the window.
     std::uint64_t sent_in_window = 0;
     std::uint64_t answered_in_window = 0;
-    std::int64_t spun = 0;  // ns between two looks at nothing
+    std::int64_t spun = 0;  // ns between two looks at nothing, in the window
 
     void add(const open_loop_tally& other) {
         scheduled += other.scheduled;

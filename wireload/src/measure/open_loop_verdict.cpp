@@ -31,17 +31,23 @@ constexpr double bounded_percentile = 99;
 constexpr double displaced_share = 0.05;
 constexpr double displaced_floor_ns = 1'000'000;
 
-constexpr const char* remedy =
-    "give it a CPU of its own (--cpu), another number of threads (-t) or a lower rate";
+const char* remedy_for(const run_result& r) {
+    return r.generator.quota.was_the_limit()
+               ? "its CPU quota stopped it: raise that (cpu.max of its cgroup), or give a lower "
+                 "rate"
+               : "give it a CPU of its own (--cpu), another number of threads (-t) or a lower rate";
+}
 
 // Little's law: connections that are never free carry one request in each (service + lag). Without
 // the lag they would carry one in each service, which may reach the rate. Where it does not, the
-// limit is whatever takes more of that time.
-bool lag_was_the_limit(const open_loop_result& open) {
+// limit is whatever takes more of that time. And where a quota stopped the generator, nobody can
+// show that it was not the limit.
+bool generator_was_the_limit(const run_result& r) {
+    const open_loop_result& open = *r.open_loop;
     const double lag = open.lag.mean_ns().value_or(0);
     const double service = open.service.mean_ns().value_or(0);
     if (service <= 0) return false;
-    if (lag > service) return true;
+    if (r.generator.quota.was_the_limit() || lag > service) return true;
     return static_cast<double>(open.counts.sent_in_window) * (1 + lag / service) >=
            kept * static_cast<double>(open.counts.scheduled);
 }
@@ -55,10 +61,11 @@ load_limit limit_of(const run_result& r) {
     const std::uint64_t sent = c.sent_in_window + 1;
     if (static_cast<double>(sent) >= kept * static_cast<double>(c.scheduled))
         return load_limit::none;
-    return lag_was_the_limit(*r.open_loop) ? load_limit::generator : load_limit::server;
+    return generator_was_the_limit(r) ? load_limit::generator : load_limit::server;
 }
 
-std::optional<std::string> seen_to_matter(const open_loop_result& open, const histogram& all) {
+std::optional<std::string> seen_to_matter(const open_loop_result& open, const histogram& all,
+                                          const char* remedy) {
     const auto explained =
         static_cast<double>(open.displacement.percentile_ns(explaining_percentile).value_or(0));
     const double undisturbed = static_cast<double>(open.undisturbed.count()) /
@@ -85,7 +92,8 @@ std::optional<std::string> seen_to_matter(const open_loop_result& open, const hi
     return std::nullopt;
 }
 
-std::optional<std::string> may_matter(const histogram& displacement, const histogram& all) {
+std::optional<std::string> may_matter(const histogram& displacement, const histogram& all,
+                                      const char* remedy) {
     const auto displaced = displacement.percentile_ns(bounded_percentile);
     const auto printed = all.percentile_ns(bounded_percentile);
     if (!displaced || !printed) return std::nullopt;
@@ -103,17 +111,20 @@ std::optional<std::string> may_matter(const histogram& displacement, const histo
 
 open_loop_verdict judge_open_loop(const run_result& r) {
     const open_loop_result& open = *r.open_loop;
+    const char* const remedy = remedy_for(r);
     open_loop_verdict out{.limit = limit_of(r), .why_void = {}};
     if (out.limit == load_limit::generator) {
-        out.why_void = fmt::format(
-            "the generator could not send more: {} of {} requests left in time, and the others "
-            "waited "
-            "for the generator more than for the server; {}",
-            open.counts.sent_in_window, open.counts.scheduled, remedy);
+        out.why_void =
+            fmt::format("the generator could not send more: {} of {} requests left in time{}; {}",
+                        open.counts.sent_in_window, open.counts.scheduled,
+                        r.generator.quota.was_the_limit()
+                            ? ""
+                            : ", and the others waited for the generator more than for the server",
+                        remedy);
     } else {
         const histogram& all = r.series->total();
-        out.why_void = may_matter(open.displacement, all);
-        if (!out.why_void) out.why_void = seen_to_matter(open, all);
+        out.why_void = may_matter(open.displacement, all, remedy);
+        if (!out.why_void) out.why_void = seen_to_matter(open, all, remedy);
     }
     return out;
 }

@@ -114,6 +114,19 @@ TEST(OpenLoopVerdict, AGeneratorThatCannotKeepUpIs) {
     EXPECT_TRUE(says(v, "8000 of 10000 requests left in time"));
 }
 
+TEST(OpenLoopVerdict, AGeneratorThatAQuotaStoppedIsNotExcused) {
+    world w;
+    w.r.generator.quota.window = w.r.elapsed;
+    w.r.generator.quota.stopped = {.periods = 2, .time = 30'000'000};
+    w.add(10'000, 200 * us, 5 * us, 5 * us);
+    EXPECT_EQ(w.judged().why_void, std::nullopt);  // the rate was kept
+    w.r.open_loop->counts.sent_in_window = 8'000;
+    const open_loop_verdict v = w.judged();
+    EXPECT_EQ(v.limit, load_limit::generator);
+    EXPECT_TRUE(says(v, "8000 of 10000 requests left in time; its CPU quota stopped it"))
+        << v.why_void.value_or("valid");
+}
+
 // Neither could: the larger part of the time decides.
 TEST(OpenLoopVerdict, TheLimitIsWhateverTakesMoreOfTheTime) {
     for (const auto& [lag, limit] : std::initializer_list<std::pair<std::uint64_t, load_limit>>{

@@ -119,10 +119,12 @@ std::variant<process_watch, std::string> process_watch::open(const std::string& 
         }
         return watch;
     }
-    if (!read_file(what + "/cgroup.procs") || !read_file(what + "/cpu.stat")) {
+    // Of v1 a folder has these files as well, without the time in cpu.stat.
+    if (!read_file(what + "/cgroup.procs") ||
+        !field(read_file(what + "/cpu.stat").value_or(""), "usage_usec")) {
         return fmt::format(
-            "--watch {}: not a process id, and not a cgroup v2 folder (it has no readable "
-            "cgroup.procs and cpu.stat)",
+            "--watch {}: not a process id, and not a cgroup v2 folder (which has cgroup.procs, and "
+            "usage_usec in cpu.stat)",
             what);
     }
     watch.cgroup_ = what;
@@ -191,7 +193,11 @@ void process_watch::read_kernel_memory(server_usage& out) const {
     if (own && sockets) out.kernel_bytes = *own + *sockets;
 }
 
-void process_watch::find() { known_ = processes(); }
+void process_watch::find() {
+    known_ = processes();
+    quota_ = cgroup_.empty() ? cpu_quota::of_process(std::to_string(root_))
+                             : cpu_quota::of_folder(cgroup_);
+}
 
 void process_watch::begin() {
     if (cgroup_.empty()) {
@@ -200,6 +206,7 @@ void process_watch::begin() {
         cgroup_at_begin_ = read_cgroup();
     }
     peak_ = resident_bytes();
+    quota_.begin();
 }
 
 void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
@@ -252,6 +259,7 @@ server_usage process_watch::end() {
         out.cpu_system_ns = growth(now.system_ns, cgroup_at_begin_.system_ns);
         known_ = processes();
     }
+    out.quota = quota_.end();
     out.rss_bytes = resident_bytes();
     out.rss_peak_bytes = std::max(peak_, out.rss_bytes);
     read_kernel_memory(out);

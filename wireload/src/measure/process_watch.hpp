@@ -7,7 +7,7 @@
 //   call       when                             reads
 //   --------   ------------------------------   -------------------------------------------
 //   open()     before the run                   whether the process or folder is there; slabs
-//   find()     shortly before the window        the processes (milliseconds)
+//   find()     shortly before the window        the processes and their cgroups (milliseconds)
 //   begin()    at the start of the window       their CPU time and memory
 //   sample()   about every 100 ms inside it     their memory, for the peak
 //   end()      at the end of the window         CPU time and memory; processes found anew
@@ -24,6 +24,8 @@
 #include <variant>
 #include <vector>
 
+#include "measure/cpu_quota.hpp"
+
 namespace wireload {
 
 struct server_usage {
@@ -39,6 +41,7 @@ struct server_usage {
     // among it.
     std::optional<std::int64_t> host_kernel_growth_bytes;
     std::uint32_t processes = 0;  // at the end
+    quota_use quota;              // of its cgroups, where it was found last
 };
 
 class process_watch {
@@ -46,7 +49,7 @@ public:
     // `what` is a process id or the path of a cgroup v2 folder. The string says what is wrong.
     static std::variant<process_watch, std::string> open(const std::string& what);
 
-    // Looks for the processes, which takes milliseconds; shortly before begin().
+    // Looks for the processes and their cgroups, which takes milliseconds; shortly before begin().
     void find();
     // Reads their CPU: at the moment at which the window begins.
     void begin();
@@ -77,6 +80,7 @@ private:
     std::vector<pid_t> known_;  // found last
     std::uint64_t peak_ = 0;
     std::optional<std::uint64_t> slabs_at_open_;
+    cpu_quota quota_;
 };
 
 }  // namespace wireload

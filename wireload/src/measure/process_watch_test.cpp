@@ -215,6 +215,13 @@ TEST(ProcessWatch, SaysWhatIsWrong) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("2147483646"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "no such process", refusal("99999999999999999999"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "not a cgroup v2 folder", refusal("/nonexistent"));
+    // One of v1's cpu controller has files of these names, and no CPU time in them.
+    const std::string folder = testing::TempDir() + "wireload_cgroup_v1_test";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/cgroup.procs") << getpid() << "\n";
+    std::ofstream(folder + "/cpu.stat") << "nr_periods 0\nnr_throttled 0\nthrottled_time 0\n";
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "not a cgroup v2 folder", refusal(folder));
+    std::filesystem::remove_all(folder);
 }
 
 }  // namespace wireload::process_watch_test

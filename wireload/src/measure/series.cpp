@@ -65,11 +65,10 @@ void series_collector::close_first() {
     }
     if (keep_) {
         if (kept_.size() <= interval) kept_.resize(interval + 1);
-        kept_[interval] = std::move(done.latencies);
-    } else {
-        done.latencies->clear();
-        spare_.push_back(std::move(done.latencies));
+        kept_[interval].emplace(*done.latencies);
     }
+    done.latencies->clear();
+    spare_.push_back(std::move(done.latencies));
 }
 
 live_slice series_collector::take_new() {
@@ -79,8 +78,9 @@ live_slice series_collector::take_new() {
     return std::move(*fresh);
 }
 
-const histogram* series_collector::latencies_of(std::size_t interval) const {
-    return interval < kept_.size() ? kept_[interval].get() : nullptr;
+std::optional<histogram> series_collector::latencies_of(std::size_t interval) const {
+    if (interval >= kept_.size() || !kept_[interval]) return std::nullopt;
+    return kept_[interval]->unpacked();
 }
 
 }  // namespace wireload

@@ -4,8 +4,8 @@
 //   --------------   -------------------------------------   ------------------------------
 //   not known        before the first thread submits it      nothing
 //   open             some threads have submitted it          one histogram
-//   closed           all that have not left have, or         a record; its histogram is used
-//                    finish() was called                     again, or kept if asked
+//   closed           all that have not left have, or         a record, and if asked packed what
+//                    finish() was called                     its histogram held
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "measure/histogram.hpp"
+#include "measure/packed_histogram.hpp"
 
 namespace wireload {
 
@@ -41,8 +42,8 @@ struct live_slice {
 // intervals in progress hold one.
 class series_collector {
 public:
-    // With `keep`, the histogram of every interval stays (for an HdrHistogram log, or the rounds of
-    // a ramp).
+    // With `keep`, what the histogram of every interval held stays (for an HdrHistogram log, or the
+    // rounds of a ramp).
     series_collector(unsigned threads, bool keep) : threads_(threads), keep_(keep) {}
 
     // Any thread; once for each interval by each, in order.
@@ -61,8 +62,8 @@ public:
     // After finish().
     const std::vector<interval_record>& records() const { return records_; }
     const histogram& total() const { return total_; }
-    // Of one interval; null unless kept.
-    const histogram* latencies_of(std::size_t interval) const;
+    // Of one interval; absent unless kept.
+    std::optional<histogram> latencies_of(std::size_t interval) const;
 
 private:
     struct slot {
@@ -81,7 +82,7 @@ private:
     std::vector<std::size_t> left_;  // for each thread that has: its first interval without it
     std::vector<std::unique_ptr<histogram>> spare_;
     std::vector<interval_record> records_;
-    std::vector<std::unique_ptr<histogram>> kept_;
+    std::vector<std::optional<packed_histogram>> kept_;
     std::unique_ptr<live_slice> watched_;  // null: nobody looks
     histogram total_;
 };

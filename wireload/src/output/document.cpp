@@ -44,9 +44,15 @@ json errors(const error_counts& counts) {
     return out;
 }
 
+void add_quota(json& to, const quota_use& quota) {
+    to["cpu_quota"] = or_null(quota.cpus);
+    to["throttled_periods"] = quota.stopped ? json(quota.stopped->periods) : json(nullptr);
+    to["throttled_ns"] = quota.stopped ? json(quota.stopped->time) : json(nullptr);
+}
+
 json server(const std::optional<server_usage>& usage) {
     if (!usage) return nullptr;
-    return {
+    json out = {
         {"cpu_user_ns", usage->cpu_user_ns},
         {"cpu_system_ns", usage->cpu_system_ns},
         {"rss_bytes", usage->rss_bytes},
@@ -56,6 +62,9 @@ json server(const std::optional<server_usage>& usage) {
         {"host_kernel_growth_bytes", or_null(usage->host_kernel_growth_bytes)},
         {"processes", usage->processes},
     };
+    add_quota(out, usage->quota);
+    out["limited_by"] = usage->quota.was_the_limit() ? json("cpu_quota") : json(nullptr);
+    return out;
 }
 
 json plan_of(const plan& p) {
@@ -131,7 +140,8 @@ json targets(const plan& p) {
     for (const target& t : p.targets) {
         out.push_back({{"origin", t.url.scheme + "://" + t.url.authority() +
                                       (t.url.websocket() ? t.url.target : "")},
-                       {"address", t.server.to_string()}});
+                       {"address", t.server.to_string()},
+                       {"connections", t.connections}});
     }
     return out;
 }
@@ -171,7 +181,7 @@ json rounds(const plan& p, const run_result& r) {
     const histogram none;
     for (std::size_t i = 0; i < r.rounds.size(); ++i) {
         const round_result& round = r.rounds[i];
-        const histogram* h = r.series->latencies_of(i);
+        const std::optional<histogram> h = r.series->latencies_of(i);
         out.push_back({
             {"round", i + 1},
             {"clients", round.clients},
@@ -183,7 +193,7 @@ json rounds(const plan& p, const run_result& r) {
             {"errors", errors(round.counts.errors)},
             {"success_ratio", round.success_ratio},
             {"elapsed_ns", round.elapsed},
-            {"latency", latency(h != nullptr ? *h : none, p.asked.keep_histogram)},
+            {"latency", latency(h ? *h : none, p.asked.keep_histogram)},
             {"server", server(round.server)},
         });
     }
@@ -304,14 +314,26 @@ json broadcast(const plan& p, const run_result& r) {
             {"last", latency(r.broadcast->last, p.asked.keep_histogram)}};
 }
 
+json name_of(generator_limit limit) {
+    switch (limit) {
+    case generator_limit::none: return nullptr;
+    case generator_limit::cpu: return "cpu";
+    case generator_limit::cpu_quota: break;
+    }
+    return "cpu_quota";
+}
+
 json generator(const generator_usage& g) {
-    return {{"cpu_user_ns", g.cpu_user_ns},
-            {"cpu_system_ns", g.cpu_system_ns},
-            {"cpu_share", g.cpu_share},
-            {"spin_ns", g.spin_ns},
-            {"rss_peak_bytes", g.rss_peak_bytes},
-            {"voluntary_switches", g.voluntary_switches},
-            {"involuntary_switches", g.involuntary_switches}};
+    json out = {{"cpu_user_ns", g.cpu_user_ns},
+                {"cpu_system_ns", g.cpu_system_ns},
+                {"cpu_share", g.cpu_share},
+                {"spin_ns", g.spin_ns},
+                {"rss_peak_bytes", g.rss_peak_bytes},
+                {"voluntary_switches", g.voluntary_switches},
+                {"involuntary_switches", g.involuntary_switches}};
+    add_quota(out, g.quota);
+    out["limited_by"] = name_of(g.limit());
+    return out;
 }
 
 }  // namespace

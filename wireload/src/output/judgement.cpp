@@ -37,7 +37,7 @@ judgement judge(const threshold& t, const run_result& r) {
         if (r.elapsed > 0) out.value = r.rate_per_s();
         break;
     case threshold_metric::generator:
-        if (r.elapsed > 0) out.value = 100 * r.generator.cpu_share;
+        if (r.elapsed > 0) out.value = 100 * r.generator.used_share();
         break;
     }
     if (!out.value) {

@@ -46,6 +46,15 @@ TEST(Threshold, IsJudgedByWhatWasMeasured) {
     }
 }
 
+TEST(Threshold, AGeneratorThatAQuotaStoppedHasUsedAllItMay) {
+    run_result r = measured();
+    r.generator.quota.window = r.elapsed;
+    r.generator.quota.stopped = {.periods = 1, .time = 19'000'000};
+    EXPECT_FALSE(fails(judge(good("generator>50%"), r)));
+    r.generator.quota.stopped = {.periods = 1, .time = 20'000'000};
+    EXPECT_TRUE(fails(judge(good("generator>=100%"), r)));
+}
+
 TEST(Threshold, TheShareOfErrorsOfIdleConnectionsIsOfThoseHeld) {
     run_result r = measured();
     r.counts.ok = 0;

@@ -16,14 +16,29 @@
 namespace wireload {
 namespace {
 
-// Of the time of its CPUs. Beyond the first, bursts of replies wait for the generator; beyond the
-// second, what was measured is the generator.
-constexpr double busy_generator = 0.8;
-constexpr double bound_generator = 0.95;
-
 std::string plural(std::uint64_t n, std::string_view word) {
     return fmt::format("{} {}{}", grouped(n), word, n == 1 ? "" : "s");
 }
+
+// Broken at spaces so that it fits 80 columns where further lines begin at column `indent`, and the
+// first at column `begin`.
+std::string in_lines(std::string_view text, std::size_t indent, std::size_t begin) {
+    std::string out;
+    for (std::size_t width = 80 - begin; text.size() > width; width = 80 - indent) {
+        std::size_t end = text.rfind(' ', width);
+        if (end == std::string_view::npos || end == 0) end = width;
+        out += fmt::format("{}\n{}", text.substr(0, end), std::string(indent, ' '));
+        text.remove_prefix(std::min(end + (text[end] == ' ' ? 1 : 0), text.size()));
+    }
+    return out + std::string(text);
+}
+// After a heading of `indent` columns.
+std::string in_lines(std::string_view text, std::size_t indent) {
+    return in_lines(text, indent, indent);
+}
+
+// Columns of "Warning" and its like.
+constexpr std::size_t heading = 11;
 
 double seconds_of(const run_result& r) { return static_cast<double>(r.elapsed) / 1e9; }
 
@@ -40,15 +55,15 @@ std::string rounds_table(const run_result& r, const painter& paint) {
     for (std::size_t i = 0; i < r.rounds.size(); ++i) {
         if ((r.rounds.size() - 1 - i) % step != 0) continue;
         const round_result& round = r.rounds[i];
-        const histogram* h = r.series->latencies_of(i);
+        const std::optional<histogram> h = r.series->latencies_of(i);
         const std::string success =
             fmt::format("{:>9}", fmt::format("{:.2f}%", round.success_ratio * 100));
         out += fmt::format(
             "  {:>5} {:>8} {:>8} {:>9} {:>10} {} {:>9} {:>9}\n", i + 1, round.clients, round.opened,
             format_duration(static_cast<double>(round.connect_elapsed)), grouped(round.counts.ok),
             round.success_ratio < 1 ? paint.red(success) : success,
-            time_or_dash(h != nullptr ? h->percentile_ns(50) : std::nullopt),
-            time_or_dash(h != nullptr ? h->supported_percentile_ns(99) : std::nullopt));
+            time_or_dash(h ? h->percentile_ns(50) : std::nullopt),
+            time_or_dash(h ? h->supported_percentile_ns(99) : std::nullopt));
     }
     return out;
 }
@@ -85,14 +100,16 @@ std::string statuses(const run_result& r, const painter& paint) {
 std::string error_lines(const run_result& r, const painter& paint) {
     const std::uint64_t total = r.counts.errors.total();
     if (total == 0) return {};
-    std::string out =
-        fmt::format("{}     {} {}", paint.red("Errors"), paint.bad(),
-                    paint.red(fmt::format("{} ({:.3g}%)", grouped(total), *r.error_percent())));
+    std::string kinds;
     for (std::size_t i = 0; i < error_names.size(); ++i) {
         if (r.counts.errors.by_kind[i] != 0)
-            out += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
+            kinds += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
     }
-    out += "\n";
+    const std::string share = fmt::format("{} ({:.3g}%)", grouped(total), *r.error_percent());
+    // Of the sign one column, or "FAIL".
+    const std::size_t begin = heading + (paint.bad().size() == 4 ? 4 : 1) + 1 + share.size();
+    std::string out = fmt::format("{}     {} {}{}\n", paint.red("Errors"), paint.bad(),
+                                  paint.red(share), in_lines(kinds, heading, begin));
     if (const auto& e = r.counts.first_error) {
         out += fmt::format("  the first, {}:\n    {}\n", name_of(e->kind), advice_on(e->kind));
         for (const auto& [name, text] :
@@ -124,17 +141,22 @@ std::string threshold_lines(const plan& p, const run_result& r, const painter& p
     return out;
 }
 
+std::string generator_verdict(const generator_usage& g, const painter& paint) {
+    switch (g.limit()) {
+    case generator_limit::cpu_quota: return paint.yellow("stopped by its CPU quota");
+    case generator_limit::cpu: return paint.yellow("generator-bound");
+    case generator_limit::none: break;
+    }
+    return g.cpu_share > busy_generator ? paint.yellow("near its limit") : "it was not the limit";
+}
+
 std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
     const unsigned cpus = p.cpus;
-    const double share = r.generator.cpu_share;
-    const std::string limit = share > bound_generator
-                                  ? paint.yellow("generator-bound, the server may do more")
-                              : share > busy_generator ? paint.yellow("near its limit")
-                                                       : "it was not the limit";
     std::string out =
-        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", share * 100,
+        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100,
                     cpus == 1 ? "core" : fmt::format("{} cores", cpus),
-                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)), limit);
+                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
+                    generator_verdict(r.generator, paint));
     if (const auto ratio = r.little_ratio()) {
         const bool fits = r.little_holds(std::uint64_t{p.asked.connections} * p.asked.in_flight);
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
@@ -163,7 +185,9 @@ std::string server_line(const run_result& r) {
 std::string starving(const plan& p, const run_result& r) {
     const flight& left = *r.unanswered;
     const std::string oldest = format_duration(static_cast<double>(left.oldest));
-    const auto usual = r.series->total().percentile_ns(50);
+    // Of several requests or servers, one may be slow, or far, and the median another's.
+    const bool alike = p.targets.size() == 1 && p.requests.size() < 2;
+    const auto usual = alike ? r.series->total().percentile_ns(50) : std::nullopt;
     const std::string what = p.asked.in_flight == 1
                                  ? fmt::format("{} of {} connections", grouped(left.starved),
                                                grouped(p.asked.connections))
@@ -177,22 +201,37 @@ std::string starving(const plan& p, const run_result& r) {
             what, oldest, p.asked.in_flight == 1 ? silent : std::string());
     }
     return fmt::format(
-        "{} had no answer for half of the window ({} at most): too short a window (-d)", what,
-        oldest);
+        "{} had no answer for half of the window ({} at most): {}too short a window (-d)", what,
+        oldest, alike ? "" : "a server or a request that is slow beside the others, or ");
 }
 
-// Broken at spaces so that it fits 80 columns when it begins at column `indent`, where further
-// lines begin as well.
-std::string in_lines(std::string_view text, std::size_t indent) {
-    const std::size_t width = 80 - indent;
-    std::string out;
-    while (text.size() > width) {
-        std::size_t end = text.rfind(' ', width);
-        if (end == std::string_view::npos || end == 0) end = width;
-        out += fmt::format("{}\n{}", text.substr(0, end), std::string(indent, ' '));
-        text.remove_prefix(std::min(end + (text[end] == ' ' ? 1 : 0), text.size()));
+// "stopped the generator in 49 periods, for 2.4 s"
+std::string stopped_text(const quota_use& quota, std::string_view who) {
+    const std::string quota_text =
+        quota.cpus ? fmt::format("a CPU quota of {:.4g}", *quota.cpus) : std::string("a CPU quota");
+    return fmt::format("{} stopped {} in {}, for {}", quota_text, who,
+                       plural(quota.stopped->periods, "period"),
+                       format_duration(static_cast<double>(quota.stopped->time)));
+}
+
+// What CPU quotas did to the generator and to the server that is watched.
+void add_quota_warnings(const run_result& r, std::vector<std::string>& out) {
+    const auto stopped = [](const quota_use& quota) {
+        return quota.stopped && quota.stopped->periods != 0;
+    };
+    if (stopped(r.generator.quota)) {
+        out.push_back(stopped_text(r.generator.quota, "the generator") +
+                      (r.generator.quota.was_the_limit()
+                           ? ": the server may do more, and answer sooner; raise the quota "
+                             "(cpu.max of its cgroup), or give a lower load"
+                           : ": the longest latencies may contain that"));
     }
-    return out + std::string(text);
+    if (r.server && stopped(r.server->quota)) {
+        out.push_back(stopped_text(r.server->quota, "the server") +
+                      (r.server->quota.was_the_limit()
+                           ? ": what was measured is the server within this quota"
+                           : ": the longest latencies may contain that"));
+    }
 }
 
 // What a reader should know before believing the figures: cause, effect, remedy.
@@ -202,6 +241,13 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         out.emplace_back("interrupted: these are the figures up to then");
     if (r.stopped_by == stop_reason::error)
         out.emplace_back("stopped early: nothing worked any more");
+    const auto unasked = std::count_if(p.targets.begin(), p.targets.end(),
+                                       [](const target& t) { return t.connections == 0; });
+    if (unasked != 0 && p.asked.part.of == 1) {
+        out.push_back(
+            fmt::format("{} of {} servers got no connection, and so no request: give more (-c)",
+                        unasked, p.targets.size()));
+    }
     if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
     if (r.turns && r.turns->late != 0) {
@@ -211,7 +257,12 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
             grouped(r.turns->late), grouped(r.series->records().size()),
             format_duration(static_cast<double>(r.turns->longest_rest))));
     }
-    if (r.generator.cpu_share > busy_generator) {
+    add_quota_warnings(r, out);
+    if (r.generator.limit() == generator_limit::cpu) {
+        out.emplace_back(
+            "the generator was at its limit, and the server may do more: give it more CPUs or "
+            "threads (-t, --cpu)");
+    } else if (r.generator.cpu_share > busy_generator) {
         out.emplace_back(
             "the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
     }
@@ -240,9 +291,10 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
 
 // How connecting went: its phases, what TLS and --deflate agreed on.
 std::string connect_lines(const plan& p, const run_result& r) {
-    std::string connect = fmt::format("Connect    {} of {} open in {}", grouped(r.connect.opened),
-                                      grouped(r.connect.attempted),
-                                      format_duration(static_cast<double>(r.connect.elapsed)));
+    std::string connect =
+        fmt::format("{} of {} open in {}", grouped(r.connect.opened), grouped(r.connect.attempted),
+                    format_duration(static_cast<double>(r.connect.elapsed)));
+    std::string phases;
     if (!r.connect.latency.empty()) {
         connect +=
             fmt::format(" (p50 {}, max {})", time_or_dash(r.connect.latency.percentile_ns(50)),
@@ -252,18 +304,19 @@ std::string connect_lines(const plan& p, const run_result& r) {
         if (r.elapsed > 0)
             connect += fmt::format(
                 ", {}", per_second(static_cast<double>(r.connect.opened) / seconds_of(r)));
-        connect += fmt::format("\nPhases     p50: tcp {}",
-                               time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
+        phases = fmt::format("p50: tcp {}", time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
         const auto phase = [&](std::string_view name, const histogram& h) {
             if (!h.empty())
-                connect += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
+                phases += fmt::format(", {} {}", name, time_or_dash(h.percentile_ns(50)));
         };
         phase("tls", r.connect.phases.tls);
         phase("upgrade", r.connect.phases.upgrade);
         phase("first byte", r.connect.phases.first_byte);
-        connect +=
+        phases +=
             fmt::format("; name looked up in {}", format_duration(static_cast<double>(p.name_ns)));
     }
+    connect = fmt::format("Connect    {}", in_lines(connect, heading));
+    if (!phases.empty()) connect += fmt::format("\nPhases     {}", in_lines(phases, heading));
     for (const auto& k : r.tls.kinds) {
         connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher,
                                grouped(k.count));
@@ -293,12 +346,13 @@ std::string result_line(const run_result& r, const painter& paint) {
 std::string broadcast_lines(const run_result& r) {
     if (!r.broadcast) return {};
     const broadcast_counts& counts = r.counts.broadcast;
-    std::string out = fmt::format(
-        "Broadcast  {} sent, {} of them to all of {}; the last has it after p50 {}, p99 {}\n",
-        plural(counts.messages, "message"), grouped(counts.complete),
-        plural(r.broadcast->subscribers, "subscriber"),
-        time_or_dash(r.broadcast->last.percentile_ns(50)),
-        time_or_dash(r.broadcast->last.supported_percentile_ns(99)));
+    const std::string sent =
+        fmt::format("{} sent, {} of them to all of {}; the last has it after p50 {}, p99 {}",
+                    plural(counts.messages, "message"), grouped(counts.complete),
+                    plural(r.broadcast->subscribers, "subscriber"),
+                    time_or_dash(r.broadcast->last.percentile_ns(50)),
+                    time_or_dash(r.broadcast->last.supported_percentile_ns(99)));
+    std::string out = fmt::format("Broadcast  {}\n", in_lines(sent, heading));
     if (counts.lost + counts.doubled + counts.reordered != 0)
         out +=
             fmt::format("           {} deliveries lost, {} doubled, {} out of order\n",
@@ -319,12 +373,21 @@ std::string traffic_line(const run_result& r) {
 std::string estimate_lines(const plan& p, const histogram& all, const painter& paint) {
     if (!p.asked.correct_omission || all.empty()) return {};
     const auto interval = p.asked.correct_omission->count();
-    return paint.faint(fmt::format(
-               "An ESTIMATE, not measured: latency if each connection had had a request due every "
-               "{}\n",
-               format_duration(static_cast<double>(interval)))) +
+    return paint.faint(in_lines(fmt::format("An ESTIMATE, not measured: latency if each connection "
+                                            "had had a request due every {}",
+                                            format_duration(static_cast<double>(interval))),
+                                0)) +
+           "\n" +
            latency_table(corrected_for_omission(all, static_cast<std::uint64_t>(interval)), paint) +
            "\n";
+}
+
+// The address of the first server, and how many there are besides.
+std::string server_text(const plan& p) {
+    const std::string first = p.server.to_string();
+    return p.targets.size() == 1
+               ? first
+               : fmt::format("{} and {} more", first, grouped(p.targets.size() - 1));
 }
 
 }  // namespace
@@ -370,7 +433,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     const painter paint(style);
     const histogram& all = r.series->total();
     std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)),
-                                  paint.faint(p.server.to_string()), what_was_asked(p));
+                                  paint.faint(server_text(p)), in_lines(what_was_asked(p), 0));
 
     const std::string connect = connect_lines(p, r);
     if (r.nothing_measured()) {
@@ -392,7 +455,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     if (r.server) out += server_line(r);
     out += generator_line(p, r, paint);
     for (const std::string& warning : warnings(p, r))
-        out += fmt::format("{}    {}\n", paint.yellow("Warning"), in_lines(warning, 11));
+        out += fmt::format("{}    {}\n", paint.yellow("Warning"), in_lines(warning, heading));
     out += error_lines(r, paint);
     return out + threshold_lines(p, r, paint);
 }

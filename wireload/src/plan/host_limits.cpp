@@ -1,13 +1,14 @@
 #include "plan/host_limits.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <cmath>
 #include <fstream>
 
 #include <fmt/format.h>
+
+#include "measure/cgroup_folders.hpp"
 
 namespace wireload {
 namespace {
@@ -26,12 +27,6 @@ constexpr std::uint64_t socket_bytes = 3'500;
 // Ours, with its place in all tables.
 constexpr std::uint64_t connection_bytes = 350;
 
-bool is_loopback(const wire::address& a) {
-    if (a.family() == AF_INET6)
-        return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(a.raw())->sin6_addr);
-    return (ntohl(reinterpret_cast<const sockaddr_in*>(a.raw())->sin_addr.s_addr) >> 24) == 127;
-}
-
 std::uint64_t available_memory() {
     std::ifstream in("/proc/meminfo");
     std::string name, unit;
@@ -41,19 +36,73 @@ std::uint64_t available_memory() {
     return 0;
 }
 
-std::string memory_problem(const options& asked, const wire::address& server,
-                           std::uint64_t available) {
-    const std::uint64_t each = socket_bytes * (is_loopback(server) ? 2 : 1) + connection_bytes;
-    if (available == 0 || asked.connections * each <= available) return {};
+// "Give at most N": connections that take `need` bytes for `asked` of them.
+std::string most_with(std::uint64_t available, std::uint64_t need, std::uint64_t asked) {
+    return fmt::format("Give at most {:.0f} with -c",
+                       std::floor(static_cast<double>(available) / static_cast<double>(need) *
+                                  static_cast<double>(asked)));
+}
+
+std::string memory_problem(const options& asked, const std::vector<destination>& to,
+                           const host_limits& host) {
+    // Sockets of a server on this host are in a cgroup that need not be ours.
+    std::uint64_t theirs = 0;
+    for (const destination& d : to) {
+        if (is_loopback(d.server)) theirs += d.connections * socket_bytes;
+    }
+    const std::uint64_t ours = asked.connections * (socket_bytes + connection_bytes);
+    if (host.group_memory && ours > *host.group_memory) {
+        return fmt::format(
+            "{} connections need some {} MiB of memory, mostly the kernel's for sockets, and the "
+            "memory limit of this cgroup (a container, a service) leaves {} MiB. {}, or raise the "
+            "limit (memory.max)",
+            asked.connections, ours >> 20, *host.group_memory >> 20,
+            most_with(*host.group_memory, ours, asked.connections));
+    }
+    if (host.memory == 0 || ours + theirs <= host.memory) return {};
     return fmt::format(
         "{} connections need some {} MiB of memory, mostly the kernel's for sockets{}, and {} MiB "
-        "are available. Give at most {} with -c",
-        asked.connections, asked.connections * each >> 20,
-        is_loopback(server) ? ", those of the server on this host among them" : "", available >> 20,
-        available / each);
+        "are available. {}",
+        asked.connections, (ours + theirs) >> 20,
+        theirs != 0 ? ", those of the server on this host among them" : "", host.memory >> 20,
+        most_with(host.memory, ours + theirs, asked.connections));
+}
+
+std::optional<std::uint64_t> number_in(const std::string& file) {
+    std::ifstream in(file);
+    std::uint64_t value = 0;
+    return in >> value ? std::optional(value) : std::nullopt;
+}
+
+// Pages of files and of caches, which the kernel takes back before it ends a process.
+std::uint64_t reclaimable(const cgroup_folder& f) {
+    std::uint64_t sum = 0, value = 0;
+    std::ifstream in(f.path + "/memory.stat");
+    for (std::string name; in >> name >> value;) {
+        // In v1 the names without "total_" leave out the groups below.
+        if (name == (f.v2 ? "inactive_file" : "total_inactive_file") ||
+            name == (f.v2 ? "active_file" : "total_active_file") || name == "slab_reclaimable")
+            sum += value;
+    }
+    return sum;
 }
 
 }  // namespace
+
+std::optional<std::uint64_t> memory_left_by_cgroups(const std::string& root) {
+    // What v1 has for no limit is the largest multiple of a page in 63 bits.
+    constexpr std::uint64_t no_limit = std::uint64_t{1} << 62;
+    std::optional<std::uint64_t> least;
+    for (const cgroup_folder& f : cgroup_folders("memory", "self", root)) {
+        const auto limit = number_in(f.path + (f.v2 ? "/memory.max" : "/memory.limit_in_bytes"));
+        const auto used = number_in(f.path + (f.v2 ? "/memory.current" : "/memory.usage_in_bytes"));
+        if (!limit || !used || *limit >= no_limit) continue;
+        const std::uint64_t kept = *used - std::min(*used, reclaimable(f));
+        const std::uint64_t left = *limit - std::min(*limit, kept);
+        least = std::min(least.value_or(left), left);
+    }
+    return least;
+}
 
 host_limits host_limits::read(bool try_io_uring) {
     host_limits out;
@@ -65,6 +114,7 @@ host_limits host_limits::read(bool try_io_uring) {
         out.files = files.rlim_cur;
     }
     out.memory = available_memory();
+    out.group_memory = memory_left_by_cgroups();
     if (try_io_uring) {
         wire::loop_options options;
         options.engine = wire::loop_engine::io_uring;
@@ -82,10 +132,9 @@ bool may_need_io_uring(const options& asked, std::uint64_t files) {
 }
 
 std::variant<engine_plan, std::string> choose_engine(const options& asked,
-                                                     const wire::address& server,
+                                                     const std::vector<destination>& to,
                                                      const host_limits& host) {
-    if (std::string problem = memory_problem(asked, server, host.memory); !problem.empty())
-        return problem;
+    if (std::string problem = memory_problem(asked, to, host); !problem.empty()) return problem;
     const std::uint64_t most = most_with_epoll(asked, host.files);
     const std::string need =
         fmt::format("{} connections need {} open files and this process may have {}",

@@ -67,7 +67,7 @@ std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& 
             return i;
     }
     if (out.asked.print_request) {
-        out.targets.push_back({url, {}});
+        out.targets.push_back({.url = url, .server = {}});
         return static_cast<std::uint32_t>(out.targets.size() - 1);
     }
     const auto begun = std::chrono::steady_clock::now();
@@ -85,7 +85,7 @@ std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& 
             break;
         }
     }
-    out.targets.push_back({url, server});
+    out.targets.push_back({.url = url, .server = server});
     return static_cast<std::uint32_t>(out.targets.size() - 1);
 }
 
@@ -255,6 +255,13 @@ std::string plan_requests(plan& out) {
     return plan_turns(out);
 }
 
+void count_connections(plan& out) {
+    for (std::uint32_t i = 0; i < out.asked.connections; ++i) {
+        const std::uint32_t number = out.asked.part.in_whole(i);
+        ++out.targets[out.target_turns[number % out.target_turns.size()]].connections;
+    }
+}
+
 }  // namespace
 
 std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
@@ -293,9 +300,11 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
         }
         out->tls = *std::move(context);
     }
+    count_connections(*out);
+    const std::vector<destination> to = destinations_of(out->targets);
     host_limits host = host_limits::read(false);
     if (may_need_io_uring(o, host.files)) host = host_limits::read(true);
-    const auto engine = choose_engine(o, out->server, host);
+    const auto engine = choose_engine(o, to, host);
     if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
     out->engine = std::get<engine_plan>(engine).engine;
     out->asked.threads = std::get<engine_plan>(engine).threads;
@@ -311,10 +320,12 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
             *o.open_loop->max_in_flight, o.connections, o.threads, o.threads);
     const unsigned usable = usable_cpus(o);
     out->cpus = std::min(o.threads, usable);
-    out->spare_cpus = usable - out->cpus;
+    out->quota = cpu_quota::of_process("self");
+    const unsigned in_quota = out->quota.usable(usable);
+    out->spare_cpus = in_quota - std::min(in_quota, out->cpus);
 
     out->ports = local_port_range();
-    auto sources = choose_sources(o, out->server, out->ports);
+    auto sources = choose_sources(o, to, out->ports);
     if (auto* problem = std::get_if<std::string>(&sources)) return std::move(*problem);
     out->sources = std::get<std::vector<wire::address>>(std::move(sources));
     out->choose_ports = should_choose_ports(o, out->ports);

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "measure/cpu_quota.hpp"
 #include "plan/message.hpp"
 #include "plan/options.hpp"
 #include "plan/rotation.hpp"
@@ -34,8 +35,9 @@ struct plan {
     wire::address server;  // likewise
     wire::limits limits;
     wire::loop_engine engine = wire::loop_engine::epoll;
-    unsigned cpus = 1;                               // on which the threads run
-    unsigned spare_cpus = 0;                         // that they could use as well
+    unsigned cpus = 1;        // on which the threads run
+    unsigned spare_cpus = 0;  // that they could use as well, within the quota
+    cpu_quota quota;          // of this process
     std::shared_ptr<wire::tls::client_context> tls;  // null: without TLS
 
     std::vector<target> targets;

@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <set>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,29 @@ std::string shown(const ordered_json& value) {
     const std::string text = value.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
     return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
+
+// To parse with: refuses a key that stands twice in its object. Only one of the two would be read.
+class key_watch {
+public:
+    explicit key_watch(const std::string& file) : file_(file) {}
+
+    bool operator()(int, ordered_json::parse_event_t event, ordered_json& parsed) {
+        if (event == ordered_json::parse_event_t::object_start) seen_.emplace_back();
+        if (event == ordered_json::parse_event_t::object_end) seen_.pop_back();
+        if (event == ordered_json::parse_event_t::key &&
+            !seen_.back().insert(parsed.get<std::string>()).second) {
+            throw file_error{fmt::format(
+                "{}: the key {} stands twice in one object; give it once (a header field that is "
+                "sent twice has a list of texts)",
+                file_, shown(parsed))};
+        }
+        return true;
+    }
+
+private:
+    const std::string& file_;
+    std::vector<std::set<std::string>> seen_;  // the keys of each open object
+};
 
 // One entry, and where it stands.
 class entry_reader {
@@ -115,16 +139,25 @@ private:
         const ordered_json& headers = entry_["headers"];
         if (!headers.is_object())
             wrong(".headers", "an object such as {\"Accept\": \"text/plain\"}", headers);
+        decltype(out.headers) own;
         for (const auto& [name, value] : headers.items()) {
-            if (!value.is_string()) wrong(".headers." + name, "a text", value);
-            const auto text = value.get<std::string>();
-            if (const std::string problem = header_problem(name, text); !problem.empty())
-                refuse(".headers." + name, problem);
-            std::erase_if(out.headers, [&name = name](const auto& h) {
-                return wire::http::equals_ignoring_case(h.first, name);
-            });
-            out.headers.emplace_back(name, text);
+            for (std::string& text : texts(value, ".headers." + name)) {
+                if (const std::string problem = header_problem(name, text); !problem.empty())
+                    refuse(".headers." + name, problem);
+                own.emplace_back(name, std::move(text));
+            }
         }
+        const auto is_own = [&](const auto& h) {
+            return std::any_of(own.begin(), own.end(), [&](const auto& o) {
+                return wire::http::equals_ignoring_case(o.first, h.first);
+            });
+        };
+        std::erase_if(out.headers, is_own);
+        out.headers.insert(out.headers.end(), own.begin(), own.end());
+        if (std::count_if(out.headers.begin(), out.headers.end(), [](const auto& h) {
+                return wire::http::equals_ignoring_case(h.first, "Host");
+            }) > 1)
+            refuse(".headers", "a request has one Host (RFC 9112 section 3.2); give it once");
     }
     // One text, or a list of them.
     std::vector<std::string> texts(const ordered_json& value, const std::string& key) const {
@@ -201,7 +234,8 @@ std::variant<std::vector<request_options>, std::string> read_request_file(
     const auto& text = std::get<std::vector<char>>(bytes);
     try {
         const ordered_json all =
-            ordered_json::parse(text.begin(), text.end(), nullptr, true, /*ignore_comments=*/true);
+            ordered_json::parse(text.begin(), text.end(), key_watch(path), true,
+                                /*ignore_comments=*/true);
         if (!all.is_array() || all.empty())
             return fmt::format(
                 "{}: expected a list of requests, such as [{{\"path\": \"/\"}}], got {}", path,

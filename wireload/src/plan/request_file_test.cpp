@@ -111,7 +111,8 @@ TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
                         refusal(R"([{"path": "/", "weight": 1.5}])"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].method: give a method",
                         refusal(R"([{"path": "/", "method": "a b"}])"));
-    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].headers.A: expected a text, got 1",
+    EXPECT_PRED_FORMAT2(testing::IsSubstring,
+                        ": [0].headers.A: expected a text or a list of texts, got 1",
                         refusal(R"([{"path": "/", "headers": {"A": 1}}])"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "itself",
                         refusal(R"([{"path": "/", "headers": {"connection": "close"}}])"));
@@ -133,6 +134,32 @@ TEST_F(RequestFile, ErrorsSayFileEntryAndKey) {
                         refusal(R"([{"path": "/", "expect": {"body": "x", "body_file": "y"}}])"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "cannot read",
                         std::get<std::string>(read_request_file("/no/such/file", {})));
+}
+
+TEST_F(RequestFile, AFieldMayBeSentTwice) {
+    request_options defaults;
+    defaults.headers = {{"X-One", "1"}, {"accept", "*/*"}};
+    const auto all = good(
+        R"([{"path": "/", "headers": {"Accept": ["text/plain", "text/html"], "X-A": "1", "x-a": "2"}}])",
+        defaults);
+    const std::vector<std::pair<std::string, std::string>> headers = {{"X-One", "1"},
+                                                                      {"Accept", "text/plain"},
+                                                                      {"Accept", "text/html"},
+                                                                      {"X-A", "1"},
+                                                                      {"x-a", "2"}};
+    EXPECT_EQ(all[0].headers, headers);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ": [0].headers: a request has one Host",
+                        refusal(R"([{"path": "/", "headers": {"Host": "a", "host": "b"}}])"));
+}
+
+// JSON libraries keep one of the two, and say nothing.
+TEST_F(RequestFile, AKeyStandsOnceInAnObject) {
+    for (const char* text : {R"([{"path": "/", "path": "/x"}])",
+                             R"([{"path": "/", "headers": {"Cookie": "a", "Cookie": "b"}}])",
+                             R"([{"path": "/", "body": [{"n": {"a": 1}}, {"b": 1, "b": 2}]}])"})
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, "stands twice in one object", refusal(text));
+    EXPECT_EQ(good(R"([{"path": "/", "body": [{"a": {"a": 1}}, {"a": 2}]}, {"path": "/"}])").size(),
+              2U);
 }
 
 }  // namespace wireload::request_file_test

@@ -30,6 +30,7 @@ inline constexpr std::size_t send_bytes = 16 * 1024;
 struct target {
     wire::url url;
     wire::address server;
+    std::uint64_t connections = 0;  // of the run's, that go there
 };
 
 // A request made ready to send.

@@ -1,7 +1,6 @@
 #include "plan/source_addresses.hpp"
 
-#include <arpa/inet.h>
-#include <netinet/in.h>
+#include <sys/socket.h>
 
 #include <algorithm>
 #include <fstream>
@@ -14,10 +13,14 @@ namespace {
 // A part of the range stays for everybody else on this host.
 std::uint32_t usable(port_range range) { return range.size() - range.size() / 8; }
 
-bool is_loopback_v4(const wire::address& a) {
-    if (a.family() != AF_INET) return false;
-    const auto* v4 = reinterpret_cast<const sockaddr_in*>(a.raw());
-    return (ntohl(v4->sin_addr.s_addr) >> 24) == 127;
+// The most connections to one address of 127.0.0.0/8.
+std::uint64_t most_on_loopback(const std::vector<destination>& to) {
+    std::uint64_t most = 0;
+    for (const destination& d : to) {
+        if (d.server.family() == AF_INET && is_loopback(d.server))
+            most = std::max(most, d.connections);
+    }
+    return most;
 }
 
 }  // namespace
@@ -37,9 +40,13 @@ bool should_choose_ports(const options& asked, port_range range) {
     return asked.keep_alive && asked.connections > range.size() / 4;
 }
 
-std::variant<std::vector<wire::address>, std::string> choose_sources(const options& asked,
-                                                                     const wire::address& server,
-                                                                     port_range range) {
+bool takes_source(const options& asked, const wire::address& source, const wire::address& server) {
+    return source.family() == server.family() && (!asked.sources.empty() || is_loopback(server));
+}
+
+std::variant<std::vector<wire::address>, std::string> choose_sources(
+    const options& asked, const std::vector<destination>& to, port_range range) {
+    const wire::address& server = to.front().server;
     std::vector<wire::address> out;
     for (const std::string& text : asked.sources) {
         auto parsed = wire::address::parse(text, 0);
@@ -54,25 +61,29 @@ std::variant<std::vector<wire::address>, std::string> choose_sources(const optio
         }
         out.push_back(*parsed);
     }
-    if (out.empty() && is_loopback_v4(server) &&
+    const std::uint64_t on_loopback = most_on_loopback(to);
+    if (out.empty() && on_loopback != 0 &&
         (!asked.keep_alive || should_choose_ports(asked, range))) {
         // One address for each share of the ports, and more: ports of connections that were closed,
         // in this run or the one before, rest for up to a minute before they can be used again
         // (TIME_WAIT).
-        const std::uint32_t wanted = asked.connections / usable(range) + 16;
-        for (std::uint32_t i = 0; i < std::min(wanted, 250U); ++i) {
+        const std::uint64_t wanted = on_loopback / usable(range) + 16;
+        for (std::uint64_t i = 0; i < std::min<std::uint64_t>(wanted, 250); ++i) {
             // From 127.0.0.2: 127.0.0.1 stays with everybody else.
             out.push_back(*wire::address::parse(fmt::format("127.0.0.{}", i + 2), 0));
         }
     }
-    const std::uint64_t room = std::uint64_t{usable(range)} * std::max<std::size_t>(1, out.size());
-    if (asked.connections > room) {
+    for (const destination& d : to) {
+        const std::size_t addresses =
+            !out.empty() && takes_source(asked, out.front(), d.server) ? out.size() : 1;
+        const std::uint64_t room = std::uint64_t{usable(range)} * addresses;
+        if (d.connections <= room) continue;
         return fmt::format(
             "{} connections need more local ports than there are: {} to one server from {} "
             "address(es). Lower -c, give more "
             "addresses of this host with --source, or widen the range: sysctl "
             "net.ipv4.ip_local_port_range",
-            asked.connections, room, std::max<std::size_t>(1, out.size()));
+            d.connections, room, addresses);
     }
     return out;
 }
