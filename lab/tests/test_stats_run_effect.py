@@ -30,7 +30,7 @@ from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.entry import warm_ups_of
 from wirebench.stats.history import REPEATS_FILE
-from wirebench.stats.ratio import bca_interval
+from wirebench.stats.ratio import median_interval
 from wirebench.stats.run_effect import host_effect, nested
 from wirebench.stats.sample import Group, Sample
 from wirebench.stats.settings import DEFAULT
@@ -78,7 +78,7 @@ def test_one_repeat_and_no_history_leaves_the_interval_as_it_was() -> None:
     _, intervals, table = judged(speeds)
     assert table.run_effect.source == "unknown"
     for (a, b), interval in intervals.items():
-        before = bca_interval(speeds[a] - speeds[b])
+        before = median_interval(speeds[a] - speeds[b])
         assert (interval.low, interval.high) == pytest.approx((before.low, before.high))
 
 

@@ -18,13 +18,13 @@ from scipy import special
 from wirebench.stats.moderated import (
     Trimmed,
     moderate,
-    serial_inflation,
     shared_variance,
     trimmed_within,
 )
 from wirebench.stats.ratio import Floats
 from wirebench.stats.run_effect import Nested, nested
 from wirebench.stats.sample import Group, Sample, groups
+from wirebench.stats.serial import serial_inflation
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import RUN_EFFECT_OF_BLOCKS, UNKNOWN_RUN_EFFECT, RunEffect
 
@@ -44,7 +44,7 @@ class Spread:
     run_degrees: float
     within: Floats
     """The values less what is attributed to repeats, widened around their median for correlated
-    blocks and for what was taken out: what a bootstrap of the blocks resamples.
+    blocks and for what was taken out: what the interval of the median is of.
     """
 
     def mirrored(self) -> Spread:
@@ -100,6 +100,7 @@ def table_spread(
     samples: Sequence[Sample],
     *,
     entries: int,
+    series: int | None = None,
     same: Collection[int] = (),
     host: RunEffect | None = None,
     shown_by: Sequence[tuple[str, str] | None] | None = None,
@@ -108,9 +109,10 @@ def table_spread(
     """The errors of a table's comparisons.
 
     ``entries``: how many different entries the comparisons are among, which bounds the degrees of
-    freedom that they have together. ``same``: the places of comparisons of a build with itself,
-    which no repeat makes differ. ``host``: what the host has shown of the run effect, for
-    comparisons whose blocks are all of one repeat. ``shown_by``: the two contestants of each
+    freedom that they have together. ``series``: how many series of measurements, by default as
+    many; a twin's second entry is one of its own. ``same``: the places of comparisons of a build
+    with itself, which no repeat makes differ. ``host``: what the host has shown of the run effect,
+    for comparisons whose blocks are all of one repeat. ``shown_by``: the two contestants of each
     comparison that the table's own run effect is the mean of, None for the rest. Without it, or
     where it leaves none, the effect is the mean of all.
     """
@@ -120,7 +122,7 @@ def table_spread(
     if not judged:
         return TableSpread(spreads=spreads, run_effect=host or UNKNOWN_RUN_EFFECT)
     used = [samples[place] for place in judged]
-    inflation = serial_inflation(used, entries=entries, settings=settings)
+    inflation = serial_inflation(used, series=series or entries, settings=settings)
     parts = [(group, nested(group, settings=settings)) for group in groups(used)]
     chosen = {
         place: pair
