@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from table_worlds import Array
-from wirebench.stats.sample import Sample
-from wirebench.stats.serial import MOST, _known, _seen, serial_inflation
+from wirebench.stats.sample import Numbers, Sample
+from wirebench.stats.serial import MOST, _known, _seen, inflation_across, serial_inflation
 
 
 def lasting(random: np.random.Generator, series: int, blocks: int, correlation: float) -> Array:
@@ -32,7 +32,9 @@ def test_what_is_known_of_short_series_is_what_they_show(blocks: int, correlatio
     drawn = lasting(np.random.default_rng([blocks, 3]), 8000, blocks, correlation)
     known = _known(blocks)
     at = np.linspace(0, MOST, len(known.seen))
-    assert np.interp(correlation, at, known.seen) == pytest.approx(_seen(drawn).mean(), abs=0.015)
+    assert np.interp(correlation, at, known.seen) == pytest.approx(
+        _seen(drawn, np.arange(1, blocks)).mean(), abs=0.015
+    )
     said = float(np.var(drawn, axis=1, ddof=1).mean()) / blocks
     assert np.interp(correlation, at, known.inflation) == pytest.approx(
         float(np.var(drawn.mean(axis=1))) / said, rel=0.08
@@ -65,6 +67,39 @@ def test_few_blocks_and_equal_figures_say_nothing() -> None:
     assert inflation_of(np.zeros((4, 9))) == 1.0
     long = lasting(np.random.default_rng(1), 6, 60, 0.0)
     assert inflation_of(long) < 1.1
+
+
+@pytest.mark.parametrize("blocks", [9, 27])
+def test_what_is_known_of_neighbours_of_two_repeats_is_what_they_show(blocks: int) -> None:
+    """They are in the middle of the series, where the mean takes more of what they share."""
+    first = np.arange(3, blocks, 3)
+    known = _known(blocks, tuple(map(int, first)))
+    assert np.all(np.diff(known.seen) > 0)
+    for correlation in (0.0, 0.5, 0.8):
+        drawn = lasting(np.random.default_rng([blocks, 5]), 12_000, blocks, correlation)
+        at = np.interp(correlation, np.linspace(0, MOST, len(known.seen)), known.seen)
+        assert at == pytest.approx(_seen(drawn, first).mean(), abs=0.02)
+
+
+def test_what_a_repeat_has_of_its_own_is_no_noise_that_lasts() -> None:
+    """The medians of 40 tables of three repeats of three blocks."""
+    random = np.random.default_rng(6)
+    repeats = np.repeat([0, 1, 2], 3)
+    own, slow = [], []
+    for _ in range(40):
+        kept = random.normal(0, 0.03, (8, 3))[:, repeats]
+        own.append(across(lasting(random, 8, 9, 0.0) + kept, repeats))
+        slow.append(across(lasting(random, 8, 9, 0.8), repeats))
+    assert np.median(own) == 1.0
+    assert np.median(slow) > 3
+
+
+def across(speeds: Array, repeats: Numbers) -> float:
+    samples = [
+        Sample.of(speeds[a] - speeds[b], repeats) for a, b in combinations(range(len(speeds)), 2)
+    ]
+    assert serial_inflation(samples, series=len(speeds)) == 1.0, "three blocks say nothing"
+    return inflation_across(samples, series=len(speeds))
 
 
 def test_units_and_the_order_of_the_entries_change_nothing() -> None:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy import special
 
 from wirebench.stats.ratio import Floats
+from wirebench.stats.sample import Numbers as Places
 from wirebench.stats.sample import Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
 
@@ -37,13 +38,14 @@ class _Known:
     """The variance of the mean over what the sample variance says that it is."""
 
 
-@lru_cache(maxsize=256)
-def _known(n: int) -> _Known:
+@lru_cache(maxsize=1024)
+def _known(n: int, neighbours: tuple[int, ...] | None = None) -> _Known:
     correlations = np.linspace(0, MOST, _STEPS)
     apart = np.arange(1, n)
     of_mean = (1 + 2 * ((1 - apart / n) * correlations[:, None] ** apart).sum(axis=1)) / n
+    places = apart if neighbours is None else np.array(neighbours)
     return _Known(
-        seen=np.array([_expected_seen(n, float(one)) for one in correlations])
+        seen=np.array([_expected_seen(n, places, float(one)) for one in correlations])
         if n < _LONG
         else correlations - (1 + 4 * correlations) / n,
         # The sample variance lacks what the mean varies by.
@@ -51,7 +53,7 @@ def _known(n: int) -> _Known:
     )
 
 
-def _expected_seen(n: int, correlation: float) -> float:
+def _expected_seen(n: int, places: Places, correlation: float) -> float:
     """What ``_seen`` computes is a ratio of quadratic forms in normal variables, whose expectation
     is an integral over the line (Magnus, Annales d'Economie et de Statistique 1986).
     """
@@ -59,23 +61,24 @@ def _expected_seen(n: int, correlation: float) -> float:
     centring = np.eye(n) - 1 / n
     sizes, vectors = np.linalg.eigh(centring @ covariance @ centring)
     sizes = np.maximum(sizes, 0)
-    products = np.sum(vectors[1:] * vectors[:-1], axis=0) * sizes
+    products = np.mean(vectors[places] * vectors[places - 1], axis=0) * sizes
     nodes, weights = special.roots_legendre(60)
     at = (1 + nodes) / (1 - nodes) / n  # 0 to infinity
     weights = 2 * weights / (1 - nodes) ** 2 / n
     growth = 1 + 2 * np.outer(at, sizes)
     inside = (products / growth).sum(axis=1) * np.exp(-np.log(growth).sum(axis=1) / 2)
-    return float(weights @ inside) * n / (n - 1)
+    return float(weights @ inside) * n
 
 
-def _seen(values: Floats) -> Floats:
-    """The lag-1 autocorrelation of each row about its own mean, of the rows that vary."""
+def _seen(values: Floats, places: Places) -> Floats:
+    """The lag-1 autocorrelation of each row about its own mean, of the rows that vary. ``places``:
+    of the values that count with the one before.
+    """
     off = values - values.mean(axis=1, keepdims=True)
-    n = values.shape[1]
     squares = np.sum(off**2, axis=1)
-    varies = squares > _LEAST_SQUARES
-    products = np.sum(off[:, 1:] * off[:, :-1], axis=1)
-    correlations: Floats = products[varies] / squares[varies] * n / (n - 1)
+    off, squares = off[squares > _LEAST_SQUARES], squares[squares > _LEAST_SQUARES]
+    products = np.mean(off[:, places] * off[:, places - 1], axis=1)
+    correlations: Floats = products / squares * values.shape[1]
     return correlations
 
 
@@ -100,21 +103,59 @@ def serial_inflation(
     as likely larger as smaller, and only too small a one makes false claims. Repeats of fewer than
     ``min_blocks`` blocks say nothing.
     """
-    total = pairs = lengths = 0.0
+    found = _Pooled(series=series, samples=len(samples))
     for group in groups(samples):
         for part in group.parts:
-            n = len(part)
-            if n < settings.min_blocks:
-                continue
-            found = _seen(group.values[:, part])
-            total += float(found.sum()) * (n - 1)
-            pairs += len(found) * (n - 1)
-            lengths += len(found) * (n - 1) * n
-    if not pairs:
-        return 1.0
-    known = _known(round(lengths / pairs))
-    error = 1 / math.sqrt(max(1.0, pairs * min(1.0, (series - 1) / len(samples))))
-    seen = total / pairs
-    if seen - known.seen[0] < settings.serial_doubt * error:
-        return 1.0
-    return float(np.interp(seen + settings.serial_margin * error, known.seen, known.inflation))
+            if len(part) >= settings.min_blocks:
+                found.add(group.values[:, part])
+    return found.inflation(settings)
+
+
+def inflation_across(
+    samples: Sequence[Sample], *, series: int, settings: Settings = DEFAULT
+) -> float:
+    """``serial_inflation`` of samples of several repeats about their overall means. The blocks of a
+    repeat are alike by what the repeat has of its own, too, so only the first block of each and the
+    last one of the repeat before tell of noise that lasts.
+    """
+    every, across = (_Pooled(series=series, samples=len(samples)) for _ in range(2))
+    for group in groups(samples):
+        first = np.flatnonzero(np.diff(group.repeats)) + 1
+        if len(first):
+            every.add(group.values)
+            across.add(group.values, first)
+    return min(every.inflation(settings), across.inflation(settings))
+
+
+class _Pooled:
+    """The correlation that the comparisons of a table show together."""
+
+    def __init__(self, *, series: int, samples: int) -> None:
+        self._independent = min(1.0, (series - 1) / samples)
+        """Of the comparisons, the share that does not follow from the others."""
+        self._pairs = 0
+        """Of neighbours, by which each correlation counts."""
+        self._seen = 0.0
+        self._expected, self._inflation = np.zeros(_STEPS), np.zeros(_STEPS)
+
+    def add(self, values: Floats, places: Places | None = None) -> None:
+        """``places``: as of ``_seen``; None: all."""
+        n = values.shape[1]
+        used = np.arange(1, n) if places is None else places
+        found = _seen(values, used)
+        pairs = len(found) * len(used)
+        known = _known(n, None if places is None else tuple(map(int, places)))
+        self._pairs += pairs
+        self._seen += float(found.sum()) * len(used)
+        self._expected += pairs * known.seen
+        self._inflation += pairs * known.inflation
+
+    def inflation(self, settings: Settings) -> float:
+        if not self._pairs:
+            return 1.0
+        error = 1 / math.sqrt(max(1.0, self._pairs * self._independent))
+        seen, expected = self._seen / self._pairs, self._expected / self._pairs
+        if seen - expected[0] < settings.serial_doubt * error:
+            return 1.0
+        counts = seen + settings.serial_margin * error
+        return float(np.interp(counts, expected, self._inflation / self._pairs))
