@@ -19,7 +19,8 @@ from wirebench.stats.settings import DEFAULT, Settings
 
 MOST = 0.9
 """A higher correlation is not told from a change of level by the blocks of a run."""
-_STEPS = 46
+_STEPS = 19
+_NODES, _WEIGHTS = special.roots_legendre(60)
 _LONG = 30
 """From so many blocks on, the expectation's expansion in 1 / n is as good as the expectation."""
 _LEAST_SQUARES = 1e-24
@@ -62,9 +63,8 @@ def _expected_seen(n: int, places: Places, correlation: float) -> float:
     sizes, vectors = np.linalg.eigh(centring @ covariance @ centring)
     sizes = np.maximum(sizes, 0)
     products = np.mean(vectors[places] * vectors[places - 1], axis=0) * sizes
-    nodes, weights = special.roots_legendre(60)
-    at = (1 + nodes) / (1 - nodes) / n  # 0 to infinity
-    weights = 2 * weights / (1 - nodes) ** 2 / n
+    at = (1 + _NODES) / (1 - _NODES) / n  # 0 to infinity
+    weights = 2 * _WEIGHTS / (1 - _NODES) ** 2 / n
     growth = 1 + 2 * np.outer(at, sizes)
     inside = (products / growth).sum(axis=1) * np.exp(-np.log(growth).sum(axis=1) / 2)
     return float(weights @ inside) * n
