@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from decided import HTTP, STUDIES, WORLD, answer, known_of, of, states
@@ -18,7 +20,9 @@ from wirebench.decide.judge import decide
 from wirebench.decide.known import Known
 from wirebench.decide.places import is_wanted
 from wirebench.decide.question import Decision, Question
+from wirebench.decide.ranks import Span, among
 from wirebench.footprint import records
+from wirebench.stats.ratio import block_median
 from wirebench.stats.types import Bottleneck, Breaking, EntryAnalysis, EntrySummary
 from wirebench.store.rundir import PLAN_FILE, TRIALS_FILE
 
@@ -239,6 +243,39 @@ def test_memory_orders_by_intervals(results: Path) -> None:
         assert one.rank is not None
         assert one.figure.endswith("KiB")
     assert "python/aiohttp" in {one.contestant for one in decision.excluded}
+
+
+def test_too_few_blocks_for_an_interval_order_and_decide_no_memory(tmp_path: Path) -> None:
+    """A figure alone, however clear, is no claim."""
+    write_run(tmp_path, replace(WORLD, blocks=4))
+    decision = answer(tmp_path, replace(HTTP, by="memory", memory_bytes=30 * 1024))
+    everybody = (*decision.shortlist, *decision.excluded, *decision.unknown)
+    assert {one.rank for one in everybody} == {None}
+    assert {one.beaten_by for one in everybody} == {()}
+    found = of(decision.unknown, "go/net-http").findings
+    (memory,) = (one for one in found if one.limit.startswith("memory per connection"))
+    assert memory.state == "unknown"
+    assert memory.text.endswith("by 4 blocks; an interval needs 6")
+    assert memory.command is not None
+
+
+def test_equal_memory_is_seldom_put_in_order() -> None:
+    """Twenty contestants of the same memory: 190 pairs, of which some disjoint 95% intervals would
+    be expected in most cells.
+    """
+    random = np.random.default_rng(8)
+    wrong = 0
+    for _ in range(100):
+        spans = [
+            Span(estimate=found.estimate, low=found.low, high=found.high, blocks=found.blocks)
+            for one in random.normal(10_000, 100, (20, 7))
+            if (found := block_median(one)) is not None
+            and found.low is not None
+            and found.high is not None
+        ]
+        reach = [among(one, len(spans)) for one in spans]
+        wrong += max(low for low, _ in reach) > min(high for _, high in reach)
+    assert wrong <= 5 + 2 * math.sqrt(100 * 0.05 * 0.95)
 
 
 def test_languages_licences_and_standards(results: Path) -> None:

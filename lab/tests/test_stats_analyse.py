@@ -24,9 +24,11 @@ from wirebench.stats import (
     standstill,
 )
 from wirebench.stats.history import TWINS_FILE
+from wirebench.stats.settings import DEFAULT
 from wirebench.store.rundir import read_run
 
 WORLD = World(samples=5)
+LOOK = replace(DEFAULT, confidence=DEFAULT.look_confidence)
 
 
 @pytest.fixture(scope="module")
@@ -314,7 +316,7 @@ def test_without_figures_of_the_floor_pairs_alone_decide(floors: tuple[str, ...]
         for one in make_trials(world, plan)
     ]
     plan = replace(plan, cells=(replace(cell, floors=floors),))
-    analysis = analyse(trials, plan).cells[0]
+    analysis = analyse(trials, plan, settings=LOOK).cells[0]
     open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"}
     ranked = {entry.entry for entry in analysis.entries if entry.unranked is None}
     assert open_, "the world has a pair too close for six blocks"
@@ -360,7 +362,7 @@ def test_an_entry_is_settled_by_its_pairs_or_by_a_narrow_interval() -> None:
     wide = replace(plan, cells=tuple(replace(one, precision=1e-9) for one in plan.cells))
     names = {entry.name for entry in cell.entries}
     trials = make_trials(world, plan)
-    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    analysis = analyse(trials, replace(plan, cells=(cell,)), settings=LOOK).cells[0]
     open_ = {pair.a for pair in analysis.pairs if pair.verdict.kind == "undecided"} | {
         entry.entry
         for entry in analysis.entries
@@ -384,7 +386,7 @@ def test_a_pair_with_an_entry_that_left_keeps_nobody() -> None:
     cell = next(one for one in plan.cells if one.key == "websocket.burst-small")
     names = {entry.name for entry in cell.entries}
     trials = make_trials(world, plan)
-    analysis = analyse(trials, replace(plan, cells=(cell,))).cells[0]
+    analysis = analyse(trials, replace(plan, cells=(cell,)), settings=LOOK).cells[0]
     a, b = next((one.a, one.b) for one in analysis.pairs if one.verdict.kind == "undecided")
     others = {
         one.b

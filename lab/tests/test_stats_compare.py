@@ -328,3 +328,22 @@ def test_one_that_only_the_other_run_has_is_not_called_slow() -> None:
     plan = make_plan(replace(OLD, preset="load"))
     cell = next(one for one in plan.cells if one.cell.id == "load-50")
     assert why_unsound(CellData.of(cell, [], DEFAULT), "not/there", "not judged") is None
+
+
+@pytest.mark.parametrize("scale", [1.032, 0.97, 1.3])
+def test_two_runs_say_the_same_in_either_order(scale: float) -> None:
+    """Of B over A and of A over B: 1.032 times the cost is beyond a band of 3% from both sides."""
+    world = replace(OLD, noise=0.0002, repeats=3, run_noise=0.0)
+    plan = make_plan(world)
+    a = make_trials(world, plan)
+    b = make_trials(replace(world, seed=7, scale={"go/net-http": scale}), plan)
+    there, back = compare((plan, a), (plan, b)), compare((plan, b), (plan, a))
+    mirrored = {"faster": "slower", "slower": "faster"}
+    assert [one.verdict.kind for one in back] == [
+        mirrored.get(one.verdict.kind, one.verdict.kind) for one in there
+    ]
+    assert of_cell(there, "go/net-http").verdict.kind == ("faster" if scale < 1 else "slower")
+    for one, other in zip(there, back, strict=True):
+        if one.ratio is not None and one.ratio.low is not None:
+            assert other.ratio is not None
+            assert other.ratio.high == pytest.approx(1 / one.ratio.low)

@@ -5,15 +5,13 @@ worlds.
 from __future__ import annotations
 
 import math
-from itertools import combinations
 
 import numpy as np
 import pytest
 from scipy import stats as reference
 
 from table_worlds import D, World, calm, claims, phases, table_p_values, tails
-from wirebench.stats.moderated import Trimmed, serial_inflation, shared_variance, trimmed
-from wirebench.stats.sample import Sample
+from wirebench.stats.moderated import Trimmed, shared_variance, trimmed
 from wirebench.stats.verdict import log_edges
 
 
@@ -81,17 +79,6 @@ def test_ratios_without_any_spread_decide() -> None:
     """Rounded figures may all be the same."""
     same = np.full(6, math.log(1.2))
     assert table_p_values([same], [log_edges(D)], entries=2) == [0.0]
-
-
-def test_independent_blocks_are_hardly_inflated_and_drifting_ones_are() -> None:
-    random = np.random.default_rng(9)
-    speeds = random.normal(0, 0.02, (12, 13))
-    drift = np.zeros((12, 13))
-    for block in range(1, 13):
-        drift[:, block] = 0.7 * drift[:, block - 1] + random.normal(0, 0.02, 12)
-    pairs = list(combinations(range(12), 2))
-    assert serial_inflation([Sample.of(speeds[a] - speeds[b]) for a, b in pairs], entries=12) < 1.25
-    assert serial_inflation([Sample.of(drift[a] - drift[b]) for a, b in pairs], entries=12) > 1.8
 
 
 # --- whole tables in simulated worlds -------------------------------------------------------------

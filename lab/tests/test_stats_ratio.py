@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy import stats as reference
 
-from wirebench.stats.ratio import (
-    bca_interval,
-    block_log_ratios,
-    bootstrap_median,
-    jackknife_acceleration,
-    median,
-    ratio_of,
-)
+from wirebench.stats.ratio import block_log_ratios, block_median, median, median_interval
+from wirebench.stats.settings import DEFAULT
 
 
 def test_log_ratios_of_blocks_that_have_both() -> None:
@@ -22,81 +18,85 @@ def test_log_ratios_of_blocks_that_have_both() -> None:
     assert logs.tolist() == pytest.approx([math.log(2), math.log(2)])
 
 
-def test_estimate_is_exp_of_the_median_log_ratio() -> None:
-    ratio = ratio_of(np.log([1.0, 2.0, 8.0]))
-    assert ratio is not None
-    assert ratio.estimate == pytest.approx(2.0)
-
-
-def test_no_blocks_no_ratio_and_few_blocks_no_interval() -> None:
-    assert ratio_of(np.array([])) is None
-    five = ratio_of(np.log([1.0, 1.1, 1.2, 1.3, 1.4]))
+def test_no_blocks_no_median_and_few_blocks_no_interval() -> None:
+    assert block_median(np.array([])) is None
+    five = block_median(np.array([1.0, 1.1, 1.2, 1.3, 1.4]))
     assert five is not None
-    assert (five.low, five.high, five.blocks) == (None, None, 5)
-    assert str(five) == "1.20x"
+    assert (five.estimate, five.low, five.high, five.blocks) == (1.2, None, None, 5)
 
 
 def test_swapping_a_and_b_mirrors_the_interval() -> None:
-    logs = np.random.default_rng(3).normal(0.1, 0.05, 8)
-    one, other = ratio_of(logs), ratio_of(-logs)
-    assert one is not None and other is not None  # noqa: PT018
-    assert one.low is not None and other.high is not None  # noqa: PT018
-    assert one.estimate * other.estimate == pytest.approx(1.0)
-    assert one.low * other.high == pytest.approx(1.0, rel=0.01)
+    """Exactly: whoever enters the contestants in another order gets the same verdicts."""
+    for blocks in range(6, 20):
+        logs = np.random.default_rng(blocks).normal(0.1, 0.05, blocks)
+        one, other = median_interval(logs), median_interval(-logs[::-1])
+        assert (one.low, one.high) == (-other.high, -other.low)
 
 
-def test_same_trials_give_the_same_interval() -> None:
-    logs = np.random.default_rng(5).normal(0, 0.1, 9)
-    assert bca_interval(logs) == bca_interval(logs.copy())
+def test_the_interval_is_hettmanspergers_and_sheathers() -> None:
+    """Of ten values: [x2, x9] covers with 97.85%, [x3, x8] with 89.06%; so 2.85 of these 8.79
+    points are to go.
+    """
+    values = np.array([3.0, 1.0, 2.0, 5.0, 4.0, 8.0, 7.0, 6.0, 10.0, 9.0])
+    share = (0.978515625 - 0.95) / (0.978515625 - 0.890625)
+    weight = 8 * share / (2 + 6 * share)
+    found = median_interval(values)
+    assert (found.low, found.high) == pytest.approx((2 + weight, 9 - weight))
+
+
+def test_an_interval_at_what_two_of_the_values_cover_ends_at_these() -> None:
+    values = np.arange(1.0, 12.0)
+    exact = 1 - 2 * float(reference.binom.cdf(1, 11, 0.5))
+    found = median_interval(values, settings=replace(DEFAULT, confidence=exact))
+    assert (found.low, found.high) == pytest.approx((2, 10))
+
+
+def test_an_interval_grows_with_its_confidence_beyond_the_outermost_values() -> None:
+    """Six values cover with 96.9% at most; what asks for more, such as an early look, gets more
+    than their range.
+    """
+    values = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 9.0])
+    reached = [
+        median_interval(values, settings=replace(DEFAULT, confidence=one))
+        for one in (0.9, 0.95, 0.97, 0.99, 0.9999)
+    ]
+    assert [one.low for one in reached] == sorted((one.low for one in reached), reverse=True)
+    assert [one.high for one in reached] == sorted(one.high for one in reached)
+    at, least = (float(reference.t.ppf((1 + one) / 2, 5)) for one in (0.99, 0.96875))
+    assert reached[3].low == pytest.approx(3.5 - 2.5 * at / least)
+    assert reached[1].low > 1.0
 
 
 def test_equal_blocks_give_a_point_and_say_so() -> None:
-    interval = bca_interval(np.full(6, 0.25))
+    interval = median_interval(np.full(6, 0.25))
     assert (interval.low, interval.high) == (0.25, 0.25)
     assert interval.note is not None
 
 
-def test_degenerate_jackknife_is_said() -> None:
-    values = np.array([-1.0, 0.5, 0.5, 0.5, 0.5, 3.0])
-    assert jackknife_acceleration(values) is None
-    interval = bca_interval(values)
-    assert interval.note is not None
-    assert "jackknife" in interval.note
-    assert interval.low <= 0.5 <= interval.high
+def test_the_median_of_an_even_number_is_between_the_middle_two() -> None:
+    assert median(np.array([4.0, 1.0, 3.0, 9.0])) == 3.5
+    assert median(np.array([4.0, 1.0, 3.0])) == 3.0
 
 
-def test_acceleration_of_an_even_sample_is_zero_and_of_a_skewed_odd_one_is_not() -> None:
-    assert jackknife_acceleration(np.array([1.0, 2.0, 4.0, 9.0])) == pytest.approx(0.0, abs=1e-12)
-    assert jackknife_acceleration(np.array([1.0, 2.0, 2.1, 9.0, 30.0])) != pytest.approx(
-        0.0, abs=1e-3
-    )
+DRAWS = {
+    "normal": lambda random, shape: random.normal(0, 1, shape),
+    "heavy": lambda random, shape: random.standard_t(2, shape),
+    "wild": lambda random, shape: random.standard_cauchy(shape),
+    "flat": lambda random, shape: random.uniform(-1, 1, shape),
+    "skewed": lambda random, shape: random.exponential(1, shape) - math.log(2),
+    "rounded": lambda random, shape: np.round(random.normal(0, 2, shape)),
+}
 
 
-def test_bootstrap_agrees_with_resampling_by_hand() -> None:
-    values = np.random.default_rng(8).normal(0, 1, 7)
-    medians = bootstrap_median(values)
-    drawn = np.random.default_rng(99).integers(0, 7, size=(40_000, 7))
-    by_hand = np.median(values[drawn], axis=1)
-    for value, share in zip(medians.values, medians.shares, strict=True):
-        assert share == pytest.approx(float(np.mean(by_hand == value)), abs=0.015)
-    assert medians.shares.sum() == pytest.approx(1.0)
-    assert medians.level(median(values)) == pytest.approx(0.5, abs=0.02)
-
-
-@pytest.mark.parametrize("blocks", [6, 7, 8, 9, 13, 19, 28])
-@pytest.mark.parametrize("shape", ["normal", "heavy", "skewed"])
-def test_interval_covers_the_truth_about_95_times_in_100(blocks: int, shape: str) -> None:
-    """1,200 made-up comparisons each; the standard error of the coverage is 0.6%. Fewest blocks
-    cover least.
+@pytest.mark.parametrize("blocks", [6, 7, 8, 9, 10, 13, 19, 28])
+@pytest.mark.parametrize("shape", DRAWS)
+def test_interval_covers_the_truth_95_times_in_100(blocks: int, shape: str) -> None:
+    """3,000 samples each; three standard errors of the coverage are 1.2%. Bootstrap intervals cover
+    from 92% (six blocks) to 98% (seven). Skewed ones are covered half a percent less often, rounded
+    ones more often.
     """
-    random = np.random.default_rng([2024, blocks])
-    draws = {
-        "normal": random.normal(0, 1, (1200, blocks)),
-        "heavy": random.standard_t(3, (1200, blocks)),
-        "skewed": random.exponential(1, (1200, blocks)) - math.log(2),
-    }[shape]
-    hits = 0
-    for logs in draws:
-        interval = bca_interval(logs * 0.05)
-        hits += interval.low <= 0 <= interval.high
-    assert 0.90 < hits / 1200 < 0.985
+    draws = DRAWS[shape](np.random.default_rng([2024, blocks]), (3000, blocks))
+    intervals = [median_interval(one) for one in draws]
+    covered = float(np.mean([one.low <= 0 <= one.high for one in intervals]))
+    assert covered > 0.933
+    assert covered < (1.0 if shape == "rounded" else 0.962)

@@ -30,7 +30,7 @@ from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.entry import warm_ups_of
 from wirebench.stats.history import REPEATS_FILE
-from wirebench.stats.ratio import bca_interval
+from wirebench.stats.ratio import median_interval
 from wirebench.stats.run_effect import host_effect, nested
 from wirebench.stats.sample import Group, Sample
 from wirebench.stats.settings import DEFAULT
@@ -78,7 +78,7 @@ def test_one_repeat_and_no_history_leaves_the_interval_as_it_was() -> None:
     _, intervals, table = judged(speeds)
     assert table.run_effect.source == "unknown"
     for (a, b), interval in intervals.items():
-        before = bca_interval(speeds[a] - speeds[b])
+        before = median_interval(speeds[a] - speeds[b])
         assert (interval.low, interval.high) == pytest.approx((before.low, before.high))
 
 
@@ -92,6 +92,23 @@ def test_the_component_is_recovered_and_is_nothing_where_nothing_differs() -> No
     # Two entries differ by the root of two times what one does.
     assert math.sqrt(np.mean(shown)) == pytest.approx(0.02 * math.sqrt(2), rel=0.1)
     assert abs(np.mean(still)) < 0.005**2
+
+
+def test_a_build_beside_itself_says_nothing_of_what_repeats_do_to_others() -> None:
+    """A twin's two entries differ by no effect. Their squares made that of the others smaller."""
+    random = np.random.default_rng(8)
+    speeds = calm(random, 3, 27) + run_effect(random, 3, THREE)
+    twin = speeds[0] + random.normal(0, 0.02, 27)
+    pairs = [Sample.of(speeds[a] - speeds[b], THREE) for a, b in combinations(range(3), 2)]
+    itself = Sample.of(speeds[0] - twin, THREE)
+    alone = table_spread(pairs, entries=3).spreads
+    beside = table_spread([*pairs, itself], entries=3, series=4, same={3}).spreads
+    for one, other in zip(alone, beside[:3], strict=True):
+        assert one is not None
+        assert other is not None
+        assert other.run_variance == pytest.approx(one.run_variance, rel=0.05)
+    assert beside[3] is not None
+    assert beside[3].run_variance == 0
 
 
 @pytest.mark.long

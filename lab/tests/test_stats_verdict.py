@@ -20,8 +20,9 @@ from wirebench.stats.verdict import holm, judge, log_edges, more_blocks
 def spread(
     centre: float, deviation: float, blocks: int = 6
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
-    """Log-ratios with exactly this median."""
-    return math.log(centre) + deviation * np.linspace(-1, 1, blocks)
+    """Log-ratios with exactly this median, and no trend."""
+    order = np.random.default_rng(2).permutation(blocks)
+    return math.log(centre) + deviation * np.linspace(-1, 1, blocks)[order]
 
 
 @pytest.mark.parametrize(
@@ -81,11 +82,18 @@ def test_suggested_blocks_do_decide() -> None:
     assert decided / tried > 0.5
 
 
-def test_on_a_wild_host_nothing_is_below_the_band() -> None:
-    logs = spread(0.05, 0.01)
-    assert table_p_values([logs], [log_edges(1.5)], entries=2) == [1.0]
-    assert judge(logs, d=1.5, higher_is_better=True).kind == "equivalent"
-    assert judge(spread(9.0, 0.01), d=1.5, higher_is_better=True).kind == "faster"
+def test_a_band_is_as_wide_from_either_side() -> None:
+    """2.6 times as fast is beyond a band of 150%, and so is the other way round; 2.4 is not."""
+    for centre, above, below in (
+        (2.6, "faster", "slower"),
+        (2.4, "equivalent", "equivalent"),
+    ):
+        logs = spread(centre, 0.01)
+        assert judge(logs, d=1.5, higher_is_better=True).kind == above
+        assert judge(-logs, d=1.5, higher_is_better=True).kind == below
+        p, mirrored = table_p_values([logs, -logs], [log_edges(1.5)] * 2, entries=3)
+        assert p == pytest.approx(mirrored)
+        assert (p < 0.05) == (above == "faster")
 
 
 def test_holm_known_answer() -> None:
@@ -172,3 +180,26 @@ def test_nothing_can_be_told_apart() -> None:
 def test_a_lone_entry_wins_nothing() -> None:
     alone = places(["a"], {})["a"]
     assert (alone.rank_low, alone.rank_high, alone.mark, alone.tied) == (1, 1, "tie", False)
+
+
+def test_who_beats_one_that_beats_a_third_is_better_than_it() -> None:
+    """The two may share too few blocks to show it themselves."""
+    found = places(["a", "b", "c"], {"a": frozenset("b"), "b": frozenset("c")})
+    assert [(one.rank_low, one.rank_high) for one in found.values()] == [(1, 1), (2, 2), (3, 3)]
+    assert found["c"].beaten_by == frozenset("ab")
+
+
+def test_a_circle_of_claims_puts_nobody_ahead() -> None:
+    circle = {"a": frozenset("b"), "b": frozenset("c"), "c": frozenset("ad")}
+    found = places(["a", "b", "c", "d"], circle)
+    assert {(one.rank_low, one.rank_high, one.mark) for one in found.values()} == {
+        (1, 3, "best"),
+        (4, 4, "worst"),
+    }
+    assert found["d"].beaten_by == frozenset("abc")
+
+
+def test_a_tie_group_begins_with_one_that_nobody_in_it_beats() -> None:
+    """Estimates are over the floor, verdicts over each other, so that the two may differ."""
+    found = places(["a", "b"], {"b": frozenset("a")})
+    assert {name: one.group for name, one in found.items()} == {"a": 2, "b": 1}

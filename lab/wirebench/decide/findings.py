@@ -25,10 +25,11 @@ from wirebench.decide.places import (
     places_of,
 )
 from wirebench.decide.question import Finding, Question, State
-from wirebench.decide.ranks import median_of, memory_span
+from wirebench.decide.ranks import memory_span
 from wirebench.report.figures import figure, title
 from wirebench.stats.bottleneck import LIMITED_METRICS
 from wirebench.stats.memory import rungs_of
+from wirebench.stats.settings import DEFAULT
 from wirebench.stats.types import EntryAnalysis, MetricSummary
 
 
@@ -273,23 +274,31 @@ def _state(summary: MetricSummary, limit: float, *, more: bool) -> State:
 def _memory(
     words: str, limit: float, place: Measured, entry: EntryAnalysis, command: str | None
 ) -> Finding:
-    span, estimate = memory_span(entry), median_of(entry, METRICS["memory"])
-    if span is None or estimate is None:
-        reason = entry.memory.reason if entry.memory is not None else None
+    span = memory_span(entry)
+    if span is None:
         return Finding(
             limit=words,
             state="unknown",
-            text=reason or "not known",
+            text=_why_no_span(entry),
             where=place.where,
             command=command,
         )
-    low, high = span
-    state: State = "holds" if high <= limit else "fails" if low > limit else "borderline"
+    state: State = "holds" if span.high <= limit else "fails" if span.low > limit else "borderline"
     rungs = "rungs of idle connections" if place.cell.kind == "idle" else "rungs"
     where = f"{place.study}, over its {rungs}, run {place.run}"
-    text = figure(METRICS["memory"], estimate)
+    text = figure(METRICS["memory"], span.estimate)
     text += " (its interval reaches beyond)" if state == "borderline" else ""
     return Finding(limit=words, state=state, text=text, where=where)
+
+
+def _why_no_span(entry: EntryAnalysis) -> str:
+    if entry.memory is None or entry.memory.own is None:
+        return (entry.memory.reason if entry.memory is not None else None) or "not known"
+    own = entry.memory.own
+    return (
+        f"{figure(METRICS['memory'], own.estimate)} by {count_of(own.blocks, 'block')};"
+        f" an interval needs {DEFAULT.min_blocks}"
+    )
 
 
 def _standard(number: str, known: Known, name: str) -> Finding:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from wirebench.decide.known import Measured
 from wirebench.decide.places import METRICS
+from wirebench.stats.settings import DEFAULT
+from wirebench.stats.spread import t_quantile
 from wirebench.stats.types import EntryAnalysis
 
 Rank = tuple[tuple[int, int] | None, tuple[str, ...]]
@@ -36,12 +40,15 @@ def rank_of(place: Measured, entry: EntryAnalysis, metric: str) -> Rank:
 
 
 def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> Rank:
-    """By the intervals of the slopes: those that overlap cannot be told apart."""
-    spans = {
+    """By the intervals of the slopes, each as wide as it takes for all of the cell to hold at once
+    (Bonferroni): those that overlap cannot be told apart. Too few blocks for an interval, no rank.
+    """
+    known = {
         one.contestant: span
         for one in place.analysis.entries
         if one.twin_of is None and not one.is_floor and (span := memory_span(one)) is not None
     }
+    spans = {name: among(span, len(known)) for name, span in known.items()}
     own = spans.get(entry.contestant)
     if own is None:
         return None, ()
@@ -50,13 +57,33 @@ def _rank_by_memory(place: Measured, entry: EntryAnalysis) -> Rank:
     return (1 + len(better), len(spans) - worse), better
 
 
-def memory_span(entry: EntryAnalysis) -> tuple[float, float] | None:
-    """The interval of its memory for each connection, in bytes."""
+@dataclass(frozen=True, kw_only=True)
+class Span:
+    """The interval of an entry's memory for each connection, in bytes."""
+
+    estimate: float
+    low: float
+    high: float
+    blocks: int
+
+
+def memory_span(entry: EntryAnalysis) -> Span | None:
+    """None without an interval: a figure alone supports no claim."""
     own = entry.memory.own if entry.memory is not None else None
-    if own is None:
+    if own is None or own.low is None or own.high is None:
         return None
-    low = own.low if own.low is not None else own.estimate
-    return low, own.high if own.high is not None else own.estimate
+    return Span(estimate=own.estimate, low=own.low, high=own.high, blocks=own.blocks)
+
+
+def among(span: Span, count: int) -> tuple[float, float]:
+    """The interval where ``count`` of them are to hold at once, as Student's t grows."""
+    tail = (1 - DEFAULT.confidence) / 2
+    one, all_of_them = (t_quantile(span.blocks - 1, 1 - at) for at in (tail, tail / count))
+    wider = all_of_them / one
+    return (
+        span.estimate - wider * (span.estimate - span.low),
+        span.estimate + wider * (span.high - span.estimate),
+    )
 
 
 def median_of(entry: EntryAnalysis, metric: str) -> float | None:

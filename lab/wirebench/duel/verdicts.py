@@ -156,7 +156,7 @@ def judged(
     level: float,
     band: float,
 ) -> Judged:
-    """``level``: what this look may spend. ``band``: differences within 1 +/- it count for
+    """``level``: what this look may spend. ``band``: differences up to it count for
     nothing, and within more where the twin shows more.
     """
     settings = replace(DEFAULT, min_noise=band)

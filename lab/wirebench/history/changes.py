@@ -18,6 +18,7 @@ from scipy import special
 
 from wirebench.history.index import Point, Series
 from wirebench.stats.ratio import Floats
+from wirebench.stats.serial import MOST, correlation_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.warmup import change_points
 
@@ -33,8 +34,10 @@ FALSE_AT_MOST = 1e-3
 """The two-sided p-value of a change that stands: low, since it was looked for in many places.
 Hunter tests what was proposed in this way, too (Fleming et al., ICPE 2023).
 """
-MOST_LASTING = 0.9
+MOST_LASTING = MOST
 """Noise with a higher correlation than that is not told from a change at all."""
+LONG = 12
+"""Runs of one level from which on the correlation of their noise is estimated without bias."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,13 +97,23 @@ def _that_stand(values: Floats, proposed: Sequence[int]) -> list[int]:
 
 
 def _lasting(segments: Sequence[Floats]) -> float:
-    """The correlation of a run's noise with that of the next one, from 0 to ``MOST_LASTING``."""
+    """The correlation of a run's noise with that of the next one, from 0 to ``MOST_LASTING``.
+
+    About the means of few runs it is seen far too small. Segments of at least ``LONG`` runs say by
+    how much (``correlation_of``); shorter ones say too little of it to be corrected.
+    """
     deviations = [one - np.mean(one) for one in segments]
-    squares = sum(float(one @ one) for one in deviations)
-    if squares == 0:
-        return 0.0
-    seen = sum(float(one[1:] @ one[:-1]) for one in deviations) / squares
+    seen = _seen(deviations)
+    long = [one for one in deviations if len(one) >= LONG]
+    if long:
+        n = round(float(np.mean([len(one) for one in long])))
+        seen = max(seen, correlation_of(_seen(long) * n / (n - 1), n))
     return min(MOST_LASTING, max(0.0, seen))
+
+
+def _seen(deviations: Sequence[Floats]) -> float:
+    squares = sum(float(one @ one) for one in deviations)
+    return sum(float(one[1:] @ one[:-1]) for one in deviations) / squares if squares else 0.0
 
 
 def _chance(before: Floats, after: Floats, lasting: float) -> float:

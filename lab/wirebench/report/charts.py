@@ -22,11 +22,6 @@ from wirebench.report.figures import bound_sign, noun, ratio_text, times
 from wirebench.report.palette import MARKS
 from wirebench.stats.types import Bound, CellAnalysis, Ratio
 
-WILD = 0.9
-"""A noise band wider than this would reach to nothing on a log axis; its mirror image is drawn
-there.
-"""
-
 
 def forest_rows(cell: CellAnalysis) -> Rows:
     """Every entry with a ratio to the floor, best first, and the twin's ratio to itself."""
@@ -61,7 +56,7 @@ def forest(cell: CellAnalysis, style: Style) -> AnyChart | None:
     if not rows:
         return None
     d = cell.band.d
-    lower = 1 - d if d < WILD else 1 / (1 + d)
+    lower = 1 / (1 + d)
     least, most = padded(
         min(lower, *(row["low"] for row in rows)), max(1 + d, *(row["high"] for row in rows))
     )

@@ -16,7 +16,7 @@ from wirebench.plan.estimate import Pace
 from wirebench.plan.model import Plan, PlannedCell, StudyText
 from wirebench.plan.repeats import repeat_of
 from wirebench.run.measure import measure
-from wirebench.selftest.worlds import WORLDS, Floats, Source
+from wirebench.selftest.worlds import WORLDS, Floats, Source, World
 from wirebench.stats.analyse import analyse
 from wirebench.stats.compare import compare
 from wirebench.stats.settings import DEFAULT, Settings
@@ -71,7 +71,7 @@ def spread(entries: int, gap: float) -> Floats:
 def simulate_run(
     random: np.random.Generator,
     source: Source,
-    world: str,
+    world: str | World,
     design: Design,
     truth: Floats,
     settings: Settings = DEFAULT,
@@ -84,7 +84,8 @@ def simulate_run(
     plan = _plan(names, design)
     (cell,) = plan.cells
     contestants = [names.index(row.contestant) for row in cell.entries]
-    logs = WORLDS[world](random, source, contestants, [design.repeat(block) for block in numbers])
+    draw = WORLDS[world] if isinstance(world, str) else world
+    logs = draw(random, source, contestants, [design.repeat(block) for block in numbers])
     logs += np.array([FLOOR_LOG, *truth])[contestants, None]
     figures = {
         (row.name, block): 10_000 * math.exp(float(logs[place, block - 1]))

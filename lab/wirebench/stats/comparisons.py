@@ -11,7 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from wirebench.stats.cell import CellData
-from wirebench.stats.ratio import Interval, bca_interval, median
+from wirebench.stats.ratio import Interval, median, median_interval
 from wirebench.stats.sample import Sample
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.spread import Spread, TableSpread, table_spread
@@ -20,10 +20,10 @@ from wirebench.stats.verdict import judge
 
 
 def widened_interval(sample: Sample, spread: Spread, *, settings: Settings = DEFAULT) -> Interval:
-    """The BCa interval of the median from the blocks within repeats, widened by what differs
+    """The interval of the median from the blocks within repeats, widened by what differs
     between repeats: the two half-widths add as independent errors do.
     """
-    inner = bca_interval(spread.within, settings=settings)
+    inner = median_interval(spread.within, settings=settings)
     centre = median(sample.values)
     run = spread.run_quantile((1 + settings.confidence) / 2)
     return replace(
@@ -52,6 +52,7 @@ class Comparisons:
         names = [name for name in data.trials if data.values(name, metric)]
         couples = list(combinations(names, 2))
         self._host, self._settings = host, settings
+        self._series = len(names)
         self._entries = len({data.contestant(name) for name in names})
         self._places = {couple: place for place, couple in enumerate(couples)}
         self._same = {
@@ -71,6 +72,7 @@ class Comparisons:
         return table_spread(
             self._samples,
             entries=self._entries,
+            series=self._series,
             same=self._same,
             host=self._host,
             shown_by=self._shown_by,

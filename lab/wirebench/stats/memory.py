@@ -170,7 +170,7 @@ def slope_of(
 
     Each block with rungs far enough apart has its own slope: the median of the slopes between all
     pairs of its rungs (Theil 1950; Sen, JASA 1968), which one rung with a grown heap does not move.
-    The estimate is their median, with its BCa interval; no interval below ``min_blocks``. A server
+    The estimate is their median, with its interval; no interval below ``min_blocks``. A server
     that gives memory back may have a negative one. None where no block has such rungs.
     """
     slopes = np.array(

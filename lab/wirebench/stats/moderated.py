@@ -24,7 +24,6 @@ import numpy as np
 from scipy import special
 
 from wirebench.stats.ratio import Floats
-from wirebench.stats.sample import Sample, groups
 from wirebench.stats.settings import DEFAULT, Settings
 
 _ROUNDING = 1e-24
@@ -131,39 +130,6 @@ def _trigamma_inverse(value: float) -> float:
         if -step / x < 1e-8:
             break
     return x
-
-
-def serial_inflation(
-    samples: Sequence[Sample], *, entries: int, settings: Settings = DEFAULT
-) -> float:
-    """By what the variance of a mean is larger than that of independent blocks: (1 + r) / (1 - r).
-
-    r is the lag-1 autocorrelation of the blocks' deviations within repeats, pooled over the table
-    because one comparison of six blocks says nothing of it; spikes are cut at their 95th
-    percentile. The estimator's bias of -(1 + 3 r) / n (Marriott & Pope, Biometrika 1954) is taken
-    out, and so is one standard error, since an estimate of noise is no evidence. At least 1.
-    Repeats of fewer than ``min_blocks`` blocks say nothing.
-    """
-    products = squares = pairs = bias = 0.0
-    for group in groups(samples):
-        off = group.centred
-        limit = np.quantile(np.abs(off), 0.95, axis=1, keepdims=True)
-        off = np.clip(off, -limit, limit)
-        for part in group.parts:
-            n = len(part)
-            if n < settings.min_blocks:
-                continue
-            own = off[:, part]
-            products += float(np.sum(own[:, 1:] * own[:, :-1]))
-            squares += float(np.sum(own**2)) * (n - 1) / n
-            pairs += len(own) * (n - 1)
-            bias += len(own) * (n - 1) / n
-    if squares <= 0:
-        return 1.0
-    independent = pairs * min(1.0, (entries - 1) / len(samples))
-    r = products / squares + bias / pairs - 1 / math.sqrt(max(1.0, independent))
-    r = min(max(r / (1 - 3 * bias / pairs), 0.0), 0.9)
-    return (1 + r) / (1 - r)
 
 
 def moderate(one: Trimmed, prior: Prior, most: float) -> tuple[float, float]:

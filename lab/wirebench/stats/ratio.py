@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -12,10 +11,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from wirebench.stats.settings import DEFAULT, Settings
-from wirebench.stats.types import BlockMedian, Ratio
+from wirebench.stats.types import BlockMedian
 
 Floats = NDArray[np.float64]
-Ranks = NDArray[np.intp]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,134 +23,71 @@ class Interval:
     note: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Medians:
-    """The bootstrap distribution of a median: its distinct values, ascending, and the share of
-    resamples with each.
-    """
-
-    values: Floats
-    shares: Floats
-
-    @property
-    def middle(self) -> Floats:
-        """The mid-distribution function at each value: P(less) + P(equal) / 2."""
-        return np.cumsum(self.shares) - self.shares / 2
-
-    def level(self, value: float) -> float:
-        """P(less than value) + P(equal) / 2."""
-        return float(
-            self.shares[self.values < value].sum() + self.shares[self.values == value].sum() / 2
-        )
-
-    def quantile(self, level: float) -> float:
-        """By the mid-distribution function, linear between its points (Ma, Genton & Parzen, Ann.
-        Inst. Stat. Math. 2011).
-
-        The median of few blocks takes few values; a plain quantile then jumps from one to the next,
-        and the coverage of a 95% interval jumps with it, between 0.87 and 0.96 for 6 to 13 blocks.
-        This one stays between 0.92 and 0.98.
-        """
-        return float(np.interp(level, self.middle, self.values))
-
-
-@lru_cache(maxsize=64)
-def _middle_ranks(n: int, resamples: int, seed: int) -> tuple[Ranks, Ranks, Floats]:
-    """Which two order statistics of a sample of ``n`` are the middle ones, in what share of the
-    resamples.
-
-    A resample's median depends on the drawn ranks alone, so the resampling is done once for each
-    ``n``; a bootstrap is then a look-up. For odd ``n`` both ranks are the same.
-    """
-    drawn = np.sort(np.random.default_rng([seed, n]).integers(0, n, size=(resamples, n)), axis=1)
-    pairs, counts = np.unique(drawn[:, [(n - 1) // 2, n // 2]], axis=0, return_counts=True)
-    return pairs[:, 0], pairs[:, 1], counts / resamples
-
-
-def bootstrap_median(values: Floats, *, settings: Settings = DEFAULT) -> Medians:
-    """The distribution of the median over ``settings.resamples`` resamples of ``values`` (shape
-    (n,), n >= 1).
-    """
-    ordered = np.sort(values)
-    low, high, shares = _middle_ranks(len(values), settings.resamples, settings.seed)
-    medians = (ordered[low] + ordered[high]) / 2
-    order = np.argsort(medians)
-    medians, shares = medians[order], shares[order]
-    first = np.flatnonzero(np.diff(medians, prepend=-np.inf))
-    if len(first) < len(medians):
-        medians, shares = medians[first], np.add.reduceat(shares, first)
-    return Medians(values=medians, shares=shares)
-
-
 def median(values: Floats) -> float:
-    """The median of values of shape (n,), n >= 1, computed as the bootstrap's medians are, so that
-    equal values compare equal.
-    """
+    """The median of values of shape (n,), n >= 1."""
     ordered = np.sort(values)
     return float((ordered[(len(values) - 1) // 2] + ordered[len(values) // 2]) / 2)
 
 
-def bca_interval(values: Floats, *, settings: Settings = DEFAULT) -> Interval:
-    """Bias-corrected and accelerated bootstrap interval of the median (Efron, JASA 1987; Efron &
-    Tibshirani 1993, ch. 14).
+@dataclass(frozen=True, kw_only=True)
+class _Ends:
+    """Where an interval ends: counted from either side, between which two of the ordered values."""
 
-    ``values`` has shape (n,), n >= 2, any unit; the interval has the same. The median's jackknife
-    has two or three different values: for even ``n`` it is symmetric and the acceleration is 0;
-    where all its values are the same (degenerate) the acceleration is taken as 0 and the note says
-    so. When all values are equal the interval is that point. When the bias correction is not finite
-    the interval is the plain percentile one, and the note says so.
+    outer: int
+    """From 0."""
+    towards_inner: float
+    """The weight of the next value."""
+    stretch: float
+    """By what the interval is farther from the median than its outermost values allow."""
+
+
+@lru_cache(maxsize=256)
+def _ends(n: int, confidence: float) -> _Ends:
+    """Hettmansperger & Sheather's weights (Statistics & Probability Letters 1986).
+
+    From the d-th smallest to the d-th largest of n values, the median is covered with a confidence
+    that follows from the binomial distribution alone, whatever that of the values. Between two such
+    confidences, their weights hold that of an interpolated interval for nearly any distribution.
+    Beyond that of the least and greatest value (96.9% for six values), no two of the values give an
+    interval; it is then stretched as Student's t with n - 1 degrees of freedom grows.
     """
-    medians = bootstrap_median(values, settings=settings)
-    estimate = median(values)
-    if len(medians.values) == 1:
-        return Interval(low=estimate, high=estimate, note="every block gave the same ratio")
-    tail = (1 - settings.confidence) / 2
-    bias = float(special.ndtri(medians.level(estimate)))
-    if not np.isfinite(bias):
-        return Interval(
-            low=medians.quantile(tail),
-            high=medians.quantile(1 - tail),
-            note="percentile interval: the bias correction is not finite",
+
+    def covered(depth: int) -> float:
+        return 1 - 2 * float(special.bdtr(depth - 1, n, 0.5))
+
+    if covered(1) < confidence:
+        wanted, reached = (
+            float(special.stdtrit(n - 1, (1 + one) / 2)) for one in (confidence, covered(1))
         )
-    acceleration = jackknife_acceleration(values)
-    levels = []
-    for quantile in (special.ndtri(tail), special.ndtri(1 - tail)):
-        shifted = bias + quantile
-        levels.append(float(special.ndtr(bias + shifted / (1 - (acceleration or 0.0) * shifted))))
-    return Interval(
-        low=medians.quantile(levels[0]),
-        high=medians.quantile(levels[1]),
-        note="no acceleration: the jackknife is degenerate" if acceleration is None else None,
+        return _Ends(outer=0, towards_inner=0.0, stretch=wanted / reached)
+    depth = 1
+    while 2 * (depth + 1) <= n and covered(depth + 1) >= confidence:
+        depth += 1
+    here, inside = covered(depth), covered(depth + 1)
+    share = (here - confidence) / (here - inside)
+    weight = (n - depth) * share / (depth + (n - 2 * depth) * share)
+    return _Ends(outer=depth - 1, towards_inner=weight, stretch=1.0)
+
+
+def median_interval(values: Floats, *, settings: Settings = DEFAULT) -> Interval:
+    """The interval of the median at ``settings.confidence``, from the order statistics.
+
+    ``values`` has shape (n,), n >= 2, any unit; the interval has the same. It needs no resampling:
+    the same values in any order give the same interval, and their negatives its mirror image. When
+    all values are equal the interval is that point, and the note says so.
+    """
+    ordered, centre = np.sort(values), median(values)
+    if ordered[0] == ordered[-1]:
+        return Interval(low=centre, high=centre, note="every block gave the same")
+    ends = _ends(len(values), settings.confidence)
+    low, high = (
+        (1 - ends.towards_inner) * float(side[ends.outer])
+        + ends.towards_inner * float(side[ends.outer + 1])
+        for side in (ordered, ordered[::-1])
     )
-
-
-def jackknife_acceleration(values: Floats) -> float | None:
-    """Efron's acceleration of the median; None when leaving out any one value leaves the same
-    median.
-    """
-    x, n = np.sort(values), len(values)
-    half = n // 2
-    # The median without one value depends only on whether that one is below, at or above it.
-    left_out: tuple[float, ...]
-    counts: tuple[int, ...]
-    if n % 2:
-        left_out = (
-            float(x[half] + x[half + 1]) / 2,
-            float(x[half - 1] + x[half + 1]) / 2,
-            float(x[half - 1] + x[half]) / 2,
-        )
-        counts = (half, 1, half)
-    else:
-        left_out, counts = (float(x[half]), float(x[half - 1])), (half, half)
-    mean = sum(count * one for count, one in zip(counts, left_out, strict=True)) / n
-    influence = [mean - one for one in left_out]
-    # Relative to the data's own scale, because differences of rounding only are no influence.
-    size = max(float(x[-1] - x[0]), abs(float(x[0])), abs(float(x[-1])))
-    if max(map(abs, influence)) <= 1e-12 * size:
-        return None
-    cubes = sum(count * one**3 for count, one in zip(counts, influence, strict=True))
-    squares = sum(count * one**2 for count, one in zip(counts, influence, strict=True))
-    return cubes / (6 * squares * math.sqrt(squares))
+    return Interval(
+        low=centre - ends.stretch * (centre - low), high=centre + ends.stretch * (high - centre)
+    )
 
 
 def block_log_ratios(a: Mapping[int, float], b: Mapping[int, float]) -> Floats:
@@ -166,25 +101,9 @@ def block_log_ratios(a: Mapping[int, float], b: Mapping[int, float]) -> Floats:
     return np.array([np.log(a[block] / b[block]) for block in common], dtype=np.float64)
 
 
-def ratio_of(log_ratios: Floats, *, settings: Settings = DEFAULT) -> Ratio | None:
-    """exp(median) with its BCa interval (Hoefler & Belli, SC 2015). None without blocks; no
-    interval below ``min_blocks``.
-    """
-    blocks = len(log_ratios)
-    if blocks == 0:
-        return None
-    bare = Ratio(estimate=float(np.exp(median(log_ratios))), low=None, high=None, blocks=blocks)
-    if blocks < settings.min_blocks:
-        return bare
-    interval = bca_interval(log_ratios, settings=settings)
-    return replace(
-        bare, low=float(np.exp(interval.low)), high=float(np.exp(interval.high)), note=interval.note
-    )
-
-
 def block_median(values: Floats, *, settings: Settings = DEFAULT) -> BlockMedian | None:
-    """The median of one value for each block, with its BCa interval. None without blocks; no
-    interval below ``min_blocks``.
+    """The median of one value for each block, with its interval. None without blocks; no interval
+    below ``min_blocks``.
     """
     blocks = len(values)
     if blocks == 0:
@@ -192,5 +111,5 @@ def block_median(values: Floats, *, settings: Settings = DEFAULT) -> BlockMedian
     bare = BlockMedian(estimate=median(values), low=None, high=None, blocks=blocks)
     if blocks < settings.min_blocks:
         return bare
-    interval = bca_interval(values, settings=settings)
+    interval = median_interval(values, settings=settings)
     return replace(bare, low=interval.low, high=interval.high)

@@ -11,9 +11,6 @@ from wirebench.trial.server_metrics import BUSY_SHARE
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    resamples: int = 10_000
-    seed: int = 20_230_719
-    """The seed of the bootstrap. Fixed, so that the same trials give the same report."""
     confidence: float = 0.95
     look_confidence: float = 0.99
     """Of a look that may let entries leave before a cell's last block. Each look is an occasion for
@@ -28,8 +25,12 @@ class Settings:
     """Share of the blocks that the trimmed mean leaves out on each side (Wilcox 2012 recommends a
     fifth).
     """
+    serial_doubt: float = 0.7
+    """A correlation of successive blocks counts from so many standard errors on."""
+    serial_margin: float = 0.25
+    """Standard errors by which the correlation that counts is larger than the estimate."""
     min_noise: float = 0.03
-    """The noise band is never narrower than 1 +/- this."""
+    """The noise band is never narrower than from 1 / (1 + this) to 1 + this."""
     noise_percentile: float = 95.0
     """The band holds this percentage of what twins differ by beyond their own sampling error."""
     noise_level: float = 0.05

@@ -3,7 +3,8 @@
 Each comparison's mean square between repeats is drawn towards that of the table as its variance
 within them is (``moderated``). What it has over the mean square within repeats is the component
 that no block of one repeat shows (``run_effect``); it joins the error of the mean and of the
-median.
+median. Where noise that lasts from block to block (``serial``), whatever their repeats, explains a
+larger error, that one counts.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from scipy import special
 from wirebench.stats.moderated import (
     Trimmed,
     moderate,
-    serial_inflation,
     shared_variance,
     trimmed_within,
 )
 from wirebench.stats.ratio import Floats
 from wirebench.stats.run_effect import Nested, nested
 from wirebench.stats.sample import Group, Sample, groups
+from wirebench.stats.serial import inflation_across, serial_inflation
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import RUN_EFFECT_OF_BLOCKS, UNKNOWN_RUN_EFFECT, RunEffect
 
@@ -44,7 +45,7 @@ class Spread:
     run_degrees: float
     within: Floats
     """The values less what is attributed to repeats, widened around their median for correlated
-    blocks and for what was taken out: what a bootstrap of the blocks resamples.
+    blocks and for what was taken out: what the interval of the median is of.
     """
 
     def mirrored(self) -> Spread:
@@ -100,19 +101,23 @@ def table_spread(
     samples: Sequence[Sample],
     *,
     entries: int,
+    series: int | None = None,
     same: Collection[int] = (),
     host: RunEffect | None = None,
     shown_by: Sequence[tuple[str, str] | None] | None = None,
+    inflation: float | None = None,
     settings: Settings = DEFAULT,
 ) -> TableSpread:
     """The errors of a table's comparisons.
 
     ``entries``: how many different entries the comparisons are among, which bounds the degrees of
-    freedom that they have together. ``same``: the places of comparisons of a build with itself,
-    which no repeat makes differ. ``host``: what the host has shown of the run effect, for
-    comparisons whose blocks are all of one repeat. ``shown_by``: the two contestants of each
+    freedom that they have together. ``series``: how many series of measurements, by default as
+    many; a twin's second entry is one of its own. ``same``: the places of comparisons of a build
+    with itself, which no repeat makes differ. ``host``: what the host has shown of the run effect,
+    for comparisons whose blocks are all of one repeat. ``shown_by``: the two contestants of each
     comparison that the table's own run effect is the mean of, None for the rest. Without it, or
-    where it leaves none, the effect is the mean of all.
+    where it leaves none, the effect is the mean of all. ``inflation``: of the variances, for blocks
+    that correlate; None: ``serial_inflation``.
     """
     least = max(4, settings.min_blocks)
     judged = [place for place, one in enumerate(samples) if len(one) >= least]
@@ -120,14 +125,16 @@ def table_spread(
     if not judged:
         return TableSpread(spreads=spreads, run_effect=host or UNKNOWN_RUN_EFFECT)
     used = [samples[place] for place in judged]
-    inflation = serial_inflation(used, entries=entries, settings=settings)
+    if inflation is None:
+        inflation = serial_inflation(used, series=series or entries, settings=settings)
     parts = [(group, nested(group, settings=settings)) for group in groups(used)]
     chosen = {
         place: pair
         for place, own in enumerate(judged)
         if shown_by is not None and (pair := shown_by[own]) is not None
     }
-    effect, components = _components(parts, inflation, entries, chosen)
+    builds = {place for place, own in enumerate(judged) if own in same}
+    effect, components = _components(parts, inflation, entries, chosen, builds)
     shown = effect or host or UNKNOWN_RUN_EFFECT
     elsewhere = _Component(variance=max(0.0, shown.variance), degrees=shown.degrees)
     none = _Component(variance=0.0, degrees=0.0)
@@ -162,7 +169,29 @@ def table_spread(
         )
     if effect is None and any(one.of_own_repeats for one in used):
         shown = RUN_EFFECT_OF_BLOCKS
+    across = inflation_across(used, series=series or entries, settings=settings)
+    if across > 1:
+        lasting = table_spread(
+            [Sample.of(one.values) for one in samples],
+            entries=entries,
+            inflation=across,
+            settings=settings,
+        ).spreads
+        spreads = [
+            nested_one if place in same else _larger(nested_one, lasting_one)
+            for place, (nested_one, lasting_one) in enumerate(zip(spreads, lasting, strict=True))
+        ]
     return TableSpread(spreads=spreads, run_effect=shown)
+
+
+def _larger(nested_one: Spread | None, lasting_one: Spread | None) -> Spread | None:
+    """Of a comparison whose blocks are of several repeats. What its blocks share may have come with
+    their repeat, or from the block before; repeats of a few blocks cannot tell which.
+    """
+    if nested_one is None or lasting_one is None:
+        return nested_one
+    error = nested_one.variance + nested_one.run_variance
+    return lasting_one if lasting_one.variance > error else nested_one
 
 
 def _widened(values: Floats, within: Floats, lost: Floats, inflation: float) -> Floats:
@@ -194,9 +223,11 @@ def _components(
     inflation: float,
     entries: int,
     chosen: Mapping[int, tuple[str, str]],
+    same: Collection[int],
 ) -> tuple[RunEffect | None, dict[int, _Component]]:
     """The component between repeats: the table's, and that of each comparison by its place.
     ``chosen``: the contestants of the comparisons that the table's is the mean of, if any.
+    ``same``: the comparisons of a build with itself, which say nothing of the others.
     """
     squares: list[tuple[int, Nested, Trimmed, Trimmed]] = []
     for group, one in parts:
@@ -215,7 +246,10 @@ def _components(
     if not squares:
         return None, {}
     others = max(1, entries - 1)
-    between_prior = shared_variance([between for _, _, between, _ in squares])
+    between_prior = shared_variance(
+        [between for place, _, between, _ in squares if place not in same]
+        or [between for _, _, between, _ in squares]
+    )
     inside_prior = shared_variance([inside for _, _, _, inside in squares])
     added = {}
     for place, one, between, inside in squares:

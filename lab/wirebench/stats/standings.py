@@ -52,23 +52,18 @@ def pairs_of(
     limited_entries: Collection[str],
     settings: Settings,
 ) -> tuple[Pair, ...]:
-    """Every pair of the ranked entries in both directions, with Holm's correction over the pairs
-    (each counted once).
-
-    A pair is judged as its larger figure over the smaller one, and the other direction says the
-    same. In logarithms 1 - d is farther from 1 than 1 + d, so that both directions for themselves
-    could contradict each other, and a verdict would depend on the order of the names.
+    """Every pair of the ranked entries in both directions, which say the same, with Holm's
+    correction over the pairs (each counted once).
     """
     couples = list(combinations(names, 2))
-    upward = [_larger_first(comparisons, a, b) for a, b in couples]
     edges = log_edges(d)
-    adjusted = holm([comparisons.p_value(a, b, edges) for a, b in upward])
+    adjusted = holm([comparisons.p_value(a, b, edges) for a, b in couples])
     better = higher_is_better(metric)
     found = []
-    for (a, b), (larger, smaller), p in zip(couples, upward, adjusted, strict=True):
+    for (a, b), p in zip(couples, adjusted, strict=True):
         judged = comparisons.verdict(
-            larger,
-            smaller,
+            a,
+            b,
             d=d,
             higher_is_better=better,
             adjusted_p=p,
@@ -85,7 +80,7 @@ def pairs_of(
                     ratio=ratio,
                     p=p if enough else None,
                     verdict=within_bounds(
-                        judged if one == larger else _mirrored(judged),
+                        judged if one == a else _mirrored(judged),
                         limited=limited,
                         other_limited=other_limited,
                         ahead=is_ahead(ratio, higher_is_better=better),
@@ -96,11 +91,6 @@ def pairs_of(
                 )
             )
     return tuple(found)
-
-
-def _larger_first(comparisons: Comparisons, a: str, b: str) -> tuple[str, str]:
-    sample = comparisons.sample(a, b)
-    return (b, a) if len(sample) and median(sample.values) < 0 else (a, b)
 
 
 def _mirrored(verdict: Verdict) -> Verdict:

@@ -72,7 +72,7 @@ class Ratio:
     """None with too few blocks for an interval."""
     blocks: int
     note: str | None = None
-    """A caveat about the interval, such as a degenerate jackknife."""
+    """A caveat about the interval."""
 
     def __str__(self) -> str:
         """``1.07x [1.04, 1.11]``, with as many digits as small ratios need to differ from 0 and
@@ -312,7 +312,7 @@ class EntryAnalysis:
 
 @dataclass(frozen=True, kw_only=True)
 class NoiseBand:
-    """Differences within 1 +/- d are noise on this host."""
+    """Ratios from 1 / (1 + d) to 1 + d are noise on this host."""
 
     d: float
     source: str

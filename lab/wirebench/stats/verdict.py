@@ -9,23 +9,16 @@ import numpy as np
 from scipy import special
 
 from wirebench.catalog.units import count_of
-from wirebench.stats.ratio import Floats, Interval, bca_interval, median
+from wirebench.stats.ratio import Floats, Interval, median, median_interval
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import Verdict
 
 
-def log_edge(d: float, *, above: bool) -> float:
-    """ln(1 + d) or ln(1 - d). With d of 1 or more (a very noisy host) no ratio is below
-    the band.
-    """
-    if above:
-        return math.log1p(d)
-    return math.log1p(-d) if d < 1 else -math.inf
-
-
 def log_edges(d: float) -> tuple[float, float]:
-    """The logarithms of the band's edges, 1 - d and 1 + d."""
-    return log_edge(d, above=False), log_edge(d, above=True)
+    """The logarithms of the band's edges, 1 / (1 + d) and 1 + d: one is beyond the other by more
+    than d, whichever of them the ratio is over.
+    """
+    return -math.log1p(d), math.log1p(d)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
@@ -54,12 +47,12 @@ def judge(
 ) -> Verdict:
     """The verdict on A against B, from their block log-ratios.
 
-    Interval wholly beyond 1 +/- d (and, among several pairs, Holm's p within the level): faster or
-    slower. Wholly inside: equivalent. That claim needs no correction, because it says only that a
-    difference is below what this host can show. Otherwise undecided. ``pairs`` is the number of
-    pairs in the table; only the suggestion of more blocks uses it.
+    Interval wholly beyond the band (``log_edges``) and, among several pairs, Holm's p within the
+    level: faster or slower. Wholly inside: equivalent. That claim needs no correction, because it
+    says only that a difference is below what this host can show. Otherwise undecided. ``pairs`` is
+    the number of pairs in the table; only the suggestion of more blocks uses it.
 
-    ``interval`` is that of the logarithms; None: the BCa interval of these blocks alone.
+    ``interval`` is that of the logarithms; None: that of these blocks alone.
     ``run_variance`` is what repeats add to the squared error of the median; with ``repeated`` it
     gets less as more blocks come from more repeats.
     """
@@ -69,16 +62,16 @@ def judge(
         reason = f"{count_of(blocks, 'common block')}; an interval needs {settings.min_blocks}"
         return Verdict(kind="undecided", blocks_needed=more, reason=reason)
     if interval is None:
-        interval = bca_interval(log_ratios, settings=settings)
-    low, high = math.expm1(interval.low), math.expm1(interval.high)
-    if low > d or high < -d:
+        interval = median_interval(log_ratios, settings=settings)
+    lower, upper = log_edges(d)
+    if interval.low > upper or interval.high < lower:
         if adjusted_p is None or adjusted_p <= 1 - settings.confidence:
-            return Verdict(kind="faster" if (low > 0) == higher_is_better else "slower")
+            return Verdict(kind="faster" if (interval.low > 0) == higher_is_better else "slower")
         reason = (
             f"the interval leaves the noise band of {d:.1%}, but not by enough for {pairs}"
             " comparisons at once"
         )
-    elif low >= -d and high <= d:
+    elif lower <= interval.low and interval.high <= upper:
         return Verdict(kind="equivalent")
     else:
         reason = f"the interval crosses the edge of the noise band of {d:.1%}"
@@ -111,7 +104,7 @@ def more_blocks(
     """
     n = len(log_ratios)
     centre = median(log_ratios)
-    edge = abs(log_edge(d, above=centre > 0))
+    edge = math.log1p(d)
     distance = abs(abs(centre) - edge)
     level = (1 - settings.confidence) / 2
     if abs(centre) > edge:
