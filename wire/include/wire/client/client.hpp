@@ -161,7 +161,7 @@ struct client_options : open_options, client_timeouts {
 class awaitable_reply;
 
 // A client on an event loop: any number of requests at once, each with a callback. All calls and
-// all callbacks are on the loop's thread.
+// all callbacks are on the loop's thread. Callbacks must not throw.
 class WIRE_EXPORT async_client {
 public:
     // Given the reply, or why there is none.
@@ -259,7 +259,8 @@ public:
     result<reply> send(client_request request);
     // The same with the body given to `sink` piece by piece as it comes; a piece dies when `sink`
     // returns, and the reply has no body. `sink` may take its time: nothing is read meanwhile.
-    // Returning false ends the request with errc::cancelled.
+    // Returning false ends the request with errc::cancelled. What `sink`, or the request's
+    // `source`, throws ends it, too, and leaves this call.
     result<reply> send(client_request request,
                        const std::function<bool(std::string_view piece)>& sink);
     // send() for the usual methods, with an absolute URL.
