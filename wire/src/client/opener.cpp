@@ -214,6 +214,11 @@ bool opener::try_next_destination() {
 }
 
 void opener::on_data(std::span<char> bytes) {
+int opener::refusal() const noexcept {
+    if (tunnel_) return tunnel_->refusal();
+    return socks_ && socks_->is_unreachable() ? 502 : 0;
+}
+
     if (phase_ != phase::proxy)
         return fail({errc::bad_status_line, "the server speaks before it is asked"});
     const auto stands = socks_ ? socks_->receive(bytes, stream_->out()) : tunnel_->receive(bytes);

@@ -58,10 +58,11 @@ class client_core;
 //
 // Retried are requests whose method is idempotent (RFC 9110 section 9.2.2) or whose
 // client_request::repeatable is set, when the connection could not be made or was lost, when a time
-// limit passed, and when the response has one of `statuses`. The pause before the n-th retry is
-// random, evenly between 0 and first_pause * 2^(n-1), or max_pause if that is less (exponential
-// backoff with full jitter, so that many clients do not return at the same moment), and at least
-// what the response's Retry-After asks for.
+// limit passed, and when the response, or a proxy's refusal of a tunnel, has one of `statuses` (a
+// SOCKS5 proxy that cannot reach the server: 502). The pause before the n-th retry is random,
+// evenly between 0 and first_pause * 2^(n-1), or max_pause if that is less (exponential backoff
+// with full jitter, so that many clients do not return at the same moment), and at least what the
+// response's Retry-After asks for.
 struct retry_options {
     // Retries of one request, not counting the first attempt. 0: none.
     unsigned max_retries = 0;
