@@ -24,8 +24,17 @@ void blocking_pool::run(unique_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
-        if (idle_ < waiting_.size() && threads_.size() < most_)
-            threads_.emplace_back([this] { serve(); });
+        if (idle_ < waiting_.size() && threads_.size() < most_) {
+            try {
+                threads_.emplace_back([this] { serve(); });
+            } catch (...) {
+                if (threads_.empty()) {
+                    work = std::move(waiting_.back());  // destroyed without the lock
+                    waiting_.pop_back();
+                    throw;
+                }  // else those that there are do it
+            }
+        }
     }
     ready_.notify_one();
 }

@@ -171,8 +171,9 @@ public:
     // `loop` must outlive the client.
     explicit async_client(event_loop& loop, client_options options = {});
     // Requests in progress end with errc::stopped before this returns. Must not be called from
-    // inside one of the client's callbacks. Waits for name look-ups under way, which run on threads
-    // of their own and cannot be interrupted.
+    // inside one of the client's callbacks. Waits for calls of open_options::resolve under way;
+    // name look-ups of the system's go on, on threads of their own, and are of no interest any
+    // more.
     ~async_client();
     async_client(const async_client&) = delete;
     async_client& operator=(const async_client&) = delete;
