@@ -14,13 +14,6 @@ void buffer::release() noexcept {
     begin_ = end_ = 0;
 }
 
-char* buffer::make_storage(std::size_t room) {
-    void* const made = std::malloc(sizeof(storage_head) + room);
-    if (made == nullptr) throw std::bad_alloc();
-    auto* const head = ::new (made) storage_head{room};
-    return static_cast<char*>(static_cast<void*>(head + 1));
-}
-
 // Moves the bytes to the front if that frees enough and little has to move, else grows by doubling.
 void buffer::make_room(std::size_t n) {
     const std::size_t used = size();
@@ -32,7 +25,11 @@ void buffer::make_room(std::size_t n) {
         return;
     }
     // Cannot overflow: both are parts of the address space.
-    char* const grown = make_storage(std::max({used + n, room * 2, std::size_t{256}}));
+    const std::size_t wanted = std::max({used + n, room * 2, std::size_t{256}});
+    void* const made = std::malloc(sizeof(storage_head) + wanted);
+    if (made == nullptr) throw std::bad_alloc();
+    auto* const head = ::new (made) storage_head{wanted};
+    auto* const grown = static_cast<char*>(static_cast<void*>(head + 1));
     if (used > 0) std::memcpy(grown, data_ + begin_, used);
     release();
     data_ = grown;

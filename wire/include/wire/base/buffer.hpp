@@ -105,8 +105,6 @@ private:
     static storage_head* head_of(char* data) noexcept {
         return static_cast<storage_head*>(static_cast<void*>(data)) - 1;
     }
-    // Throws std::bad_alloc.
-    static char* make_storage(std::size_t room);
 
     // Makes `n` bytes of room behind the last byte, in new storage if necessary.
     void make_room(std::size_t n);
