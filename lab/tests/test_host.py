@@ -24,7 +24,6 @@ from wirebench.host import (
     presence,
 )
 from wirebench.host.commands import find_command, forget_versions
-from wirebench.host.cpu_quota import cpu_quota
 from wirebench.host.installed import find_file
 from wirebench.host.quota import cpu_quota
 
@@ -43,6 +42,7 @@ GOOD = replace(
         io_uring=True,
         cgroup=Path("/sys/fs/cgroup"),
         netem=True,
+        cpu_quota=None,
     ),
 )
 

@@ -1,4 +1,4 @@
-// Lets no thread start for as long as it lives: each asks for a stack that no address space holds.
+// A process that can start no thread, as under a limit on processes.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,28 +8,26 @@
 
 namespace wire::testing {
 
+// While it lives each thread would need a larger stack than there are addresses.
 class no_threads {
 public:
     no_threads() {
-        pthread_attr_t attributes;
-        EXPECT_EQ(::pthread_getattr_default_np(&attributes), 0);
-        EXPECT_EQ(::pthread_attr_getstacksize(&attributes, &before_), 0);
-        ::pthread_attr_destroy(&attributes);
-        set(std::size_t{1} << 47);
+        EXPECT_EQ(::pthread_getattr_default_np(&before_), 0);
+        pthread_attr_t huge;
+        EXPECT_EQ(::pthread_getattr_default_np(&huge), 0);
+        EXPECT_EQ(::pthread_attr_setstacksize(&huge, std::size_t{1} << 56U), 0);
+        EXPECT_EQ(::pthread_setattr_default_np(&huge), 0);
+        ::pthread_attr_destroy(&huge);
     }
-    ~no_threads() { set(before_); }
+    ~no_threads() {
+        ::pthread_setattr_default_np(&before_);
+        ::pthread_attr_destroy(&before_);
+    }
     no_threads(const no_threads&) = delete;
     no_threads& operator=(const no_threads&) = delete;
 
 private:
-    static void set(std::size_t stack_bytes) {
-        pthread_attr_t attributes;
-        EXPECT_EQ(::pthread_getattr_default_np(&attributes), 0);
-        EXPECT_EQ(::pthread_attr_setstacksize(&attributes, stack_bytes), 0);
-        EXPECT_EQ(::pthread_setattr_default_np(&attributes), 0);
-        ::pthread_attr_destroy(&attributes);
-    }
-    std::size_t before_ = 0;
+    pthread_attr_t before_;
 };
 
 }  // namespace wire::testing

@@ -4,39 +4,36 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
-#include <limits>
 #include <new>
-#include <stdexcept>
 
 namespace wire {
 
 void buffer::release() noexcept {
-    std::free(data_);
+    if (data_ != nullptr) std::free(head_of(data_));
     data_ = nullptr;
-    begin_ = end_ = capacity_ = 0;
+    begin_ = end_ = 0;
 }
 
 // Moves the bytes to the front if that frees enough and little has to move, else grows by doubling.
 void buffer::make_room(std::size_t n) {
     const std::size_t used = size();
-    if (begin_ > 0 && used + n <= capacity_ && used <= capacity_ / 2) {
+    const std::size_t room = capacity();
+    if (begin_ > 0 && used + n <= room && used <= room / 2) {
         std::memmove(data_, data_ + begin_, used);
         begin_ = 0;
-        end_ = static_cast<std::uint32_t>(used);
+        end_ = used;
         return;
     }
-    constexpr std::size_t most = std::numeric_limits<std::uint32_t>::max();
-    if (n > most - used) throw std::length_error("wire::buffer: beyond 4 GiB");
-    const std::size_t wanted =
-        std::min(most, std::max({used + n, std::size_t{capacity_} * 2, std::size_t{256}}));
-    auto* grown = static_cast<char*>(std::malloc(wanted));
-    if (grown == nullptr) throw std::bad_alloc();
+    // Cannot overflow: both are parts of the address space.
+    const std::size_t wanted = std::max({used + n, room * 2, std::size_t{256}});
+    void* const made = std::malloc(sizeof(storage_head) + wanted);
+    if (made == nullptr) throw std::bad_alloc();
+    auto* const head = ::new (made) storage_head{wanted};
+    auto* const grown = static_cast<char*>(static_cast<void*>(head + 1));
     if (used > 0) std::memcpy(grown, data_ + begin_, used);
-    std::free(data_);
+    release();
     data_ = grown;
-    begin_ = 0;
-    end_ = static_cast<std::uint32_t>(used);
-    capacity_ = static_cast<std::uint32_t>(wanted);
+    end_ = used;
 }
 
 void buffer::append_number(std::uint64_t value) {
@@ -51,7 +48,7 @@ buffer_pool::buffer_pool(std::size_t block_bytes, std::size_t max_kept)
 }
 
 buffer_pool::~buffer_pool() {
-    for (char* const block : blocks_) std::free(block);
+    for (char* const block : blocks_) std::free(buffer::head_of(block));
 }
 
 }  // namespace wire

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <new>
 #include <string>
 
 namespace wire::buffer_test {
@@ -73,6 +74,29 @@ TEST(buffer, reuses_freed_room_at_the_front) {
     b.append(std::string(150, 'b'));
     EXPECT_EQ(b.capacity(), capacity);
     EXPECT_EQ(b.view(), std::string(56, 'a') + std::string(150, 'b'));
+}
+// Storage that is not touched costs no memory.
+TEST(buffer, holds_more_than_four_gibibytes) {
+    constexpr std::size_t many = (std::size_t{5} << 30) + 7;
+    buffer b;
+    b.append("ab");
+    std::span<char> space;
+    try {
+        space = b.prepare(many);
+    } catch (const std::bad_alloc&) {
+        GTEST_SKIP() << "the system promises no such storage";
+    }
+    ASSERT_GE(space.size(), many);
+    space[many - 1] = 'z';
+    b.commit(many);
+    EXPECT_EQ(b.size(), many + 2);
+    EXPECT_EQ(b.view().substr(0, 2), "ab");
+    EXPECT_EQ(b.view().back(), 'z');
+    b.consume(many);
+    EXPECT_EQ(b.size(), 2U);
+    EXPECT_EQ(b.view()[1], 'z');
+    b.truncate(0);
+    EXPECT_TRUE(b.empty());
 }
 TEST(buffer_pool, lends_the_block_returned_last) {
     buffer_pool pool(1024, 2);

@@ -2,6 +2,7 @@
 // until the answer has come.
 #include "wire/client/client.hpp"
 
+#include <exception>
 #include <optional>
 #include <utility>
 
@@ -48,28 +49,65 @@ result<client> client::create(client_options options) {
     return client(std::move(loop), std::move(core));
 }
 
+namespace {
+
+// What the caller's functions throw may not pass through the loop. It ends the request, and then
+// leaves send().
+class thrown_by_caller {
+public:
+    // Calls `f`; what it throws is kept, and `otherwise` comes of it.
+    template <typename F, typename Value> Value of(const F& f, Value otherwise) noexcept {
+        try {
+            return f();
+        } catch (...) {
+            what_ = std::current_exception();
+            return otherwise;
+        }
+    }
+    void watch(body_source& source) {
+        if (!source) return;
+        source.pull = [this, pull = std::move(source.pull)](buffer& out, std::size_t most) {
+            return of([&] { return pull(out, most); }, result<source_state>(errc::cancelled));
+        };
+    }
+    void rethrow() {
+        if (what_ != nullptr) std::rethrow_exception(what_);
+    }
+
+private:
+    std::exception_ptr what_;
+};
+
+}  // namespace
+
 result<reply> client::send(client_request request) {
     std::optional<result<reply>> got;
+    thrown_by_caller thrown;
+    thrown.watch(request.source);
     core_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
     while (!got) {
         if (!core_->run_alone()) loop_->run_once();
     }
+    thrown.rethrow();
     return *std::move(got);
 }
 
 result<reply> client::send(client_request request,
                            const std::function<bool(std::string_view piece)>& sink) {
     std::optional<result<reply>> got;
+    thrown_by_caller thrown;
+    thrown.watch(request.source);
     request_id id = 0;
     response_pieces to;
     to.data = [&](std::string_view piece) {
-        if (!sink(piece)) core_->cancel(id);
+        if (!thrown.of([&] { return sink(piece); }, false)) core_->cancel(id);
     };
     to.end = [&got](result<reply> r) { got.emplace(std::move(r)); };
     id = core_->send(std::move(request), std::move(to));
     while (!got) {
         if (!core_->run_alone()) loop_->run_once();
     }
+    thrown.rethrow();
     return *std::move(got);
 }
 

@@ -401,5 +401,24 @@ TEST(async_client, idle_connections_are_closed_in_time) {
     }
     EXPECT_EQ(c.connections_opened(), 2U);
 }
+// The loop and its connections are whole afterwards.
+TEST(client, lets_through_what_its_callers_functions_throw) {
+    served s([](response res) { res.send(std::string(res.request().body()) + "answer"); });
+    auto c = *client::create();
+    const std::string url = "http://127.0.0.1:" + std::to_string(s.port()) + "/";
+    const auto get = [&url] { return make_request(method::get, url); };
+    const auto full = [](std::string_view) -> bool { throw std::runtime_error("disk full"); };
+    EXPECT_THROW((void)c.send(get(), full), std::runtime_error);
+    client_request upload = make_request(method::put, url);
+    upload.source.length = 10;
+    upload.source.pull = [](buffer&, std::size_t) -> result<source_state> {
+        throw std::logic_error("no source");
+    };
+    EXPECT_THROW((void)c.send(upload), std::logic_error);
+    EXPECT_THROW((void)c.send(upload, full), std::logic_error);
+    const auto got = c.send(get());
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->body(), "answer");
+}
 
 }  // namespace wire::http::client_test

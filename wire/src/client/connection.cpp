@@ -57,6 +57,7 @@ void client_connection::open(std::unique_ptr<client_job> job) {
 
 void client_connection::opened(result<open_times> how) {
     const auto used_up = std::move(opener_);
+    job_->proxy_refusal = used_up->refusal();
     if (!how) return fail({how.code(), about(*job_) + how.error().message});
     times_ = *how;
     owner_->opened();

@@ -51,6 +51,7 @@ struct client_job {
     std::optional<timer> deadline;  // total_timeout
     void* owner = nullptr;          // the client_core, for `deadline`
     request_id id = 0;
+    int proxy_refusal = 0;   // the last one's, where a tunnel could not be had: opener::refusal()
     bool pipelined = false;  // has been sent behind another; once is enough
     bool resent = false;     // a kept connection lost it: goes on a new one, and once is enough
 

@@ -22,6 +22,7 @@ name_cache::name_cache(event_loop& loop, resolver& names, const name_cache_optio
 
 const std::vector<address>* name_cache::resolve(const std::string& host, std::uint16_t port,
                                                 const resolver::look_up& how,
+                                                unique_function<bool()> wanted,
                                                 resolver::callback done) {
     const std::string name = name_of(host, port);
     if (const auto at = kept_.find(name); at != kept_.end()) {
@@ -37,10 +38,18 @@ const std::vector<address>* name_cache::resolve(const std::string& host, std::ui
         }
     }
     const auto [asked, first] = asked_.try_emplace(name);
-    asked->second.push_back(std::move(done));
-    if (first)
-        names_->resolve(host, port, how, [this, name](const answer& a) { answered(name, a); });
+    asked->second.push_back({std::move(wanted), std::move(done)});
+    if (first) {
+        names_->resolve(
+            host, port, how, [this, name] { return is_wanted(name); },
+            [this, name](const answer& a) { answered(name, a); });
+    }
     return nullptr;
+}
+
+bool name_cache::is_wanted(const std::string& name) {
+    auto& askers = asked_.find(name)->second;
+    return std::any_of(askers.begin(), askers.end(), [](asker& a) { return a.wanted(); });
 }
 
 void name_cache::drop(const std::string& host, std::uint16_t port) {
@@ -51,7 +60,7 @@ void name_cache::drop(const std::string& host, std::uint16_t port) {
 void name_cache::answered(const std::string& name, const answer& found) {
     keep(name, found);
     auto waiting = asked_.extract(name);
-    for (auto& done : waiting.mapped()) done(found);
+    for (asker& a : waiting.mapped()) a.done(found);
 }
 
 void name_cache::keep(const std::string& name, const answer& found) {

@@ -30,19 +30,26 @@ public:
     // Addresses that are kept, in the order of the look-up that gave them, never none; they live
     // until the next call. `done` is dropped then. Null: `done` is called with the answer later,
     // from the loop; with an error that is kept even when this is gone by then. All calls for one
-    // name must bring the same `how`: whoever is first decides.
+    // name must bring the same `how`: whoever is first decides. A look-up that none of them wants
+    // any more need not be made.
     const std::vector<address>* resolve(const std::string& host, std::uint16_t port,
-                                        const resolver::look_up& how, resolver::callback done);
+                                        const resolver::look_up& how,
+                                        unique_function<bool()> wanted, resolver::callback done);
     // Forgets what is kept: it has proved useless.
     void drop(const std::string& host, std::uint16_t port);
 
 private:
-    using answer = result<std::vector<address>>;
+    using answer = resolver::answer;
+    struct asker {
+        unique_function<bool()> wanted;
+        resolver::callback done;
+    };
     struct entry {
         time_point until;
         answer found;
     };
 
+    bool is_wanted(const std::string& name);
     void answered(const std::string& name, const answer& found);
     void keep(const std::string& name, const answer& found);
 
@@ -51,7 +58,7 @@ private:
     name_cache_options options_;
     std::function<time_point()> now_;
     std::unordered_map<std::string, entry> kept_;  // by "host:port"
-    std::unordered_map<std::string, std::vector<resolver::callback>> asked_;
+    std::unordered_map<std::string, std::vector<asker>> asked_;
 };
 
 }  // namespace wire::detail

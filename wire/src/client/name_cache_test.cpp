@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -37,12 +39,14 @@ protected:
     // What becomes of asking for `host`; "kept: " in front when it came at once.
     std::string ask(const std::string& host, std::uint16_t port = 80) {
         std::string told;
-        const auto* const kept = cache->resolve(
-            host, port, how(), [&](const result<std::vector<address>>& r) { told = show(r); });
+        const auto* const kept =
+            cache->resolve(host, port, how(), always,
+                           [&](const result<std::vector<address>>& r) { told = show(r); });
         if (kept != nullptr) return "kept: " + show(*kept);
         while (told.empty()) loop->run_once();
         return told;
     }
+    static bool always() { return true; }
     detail::resolver::look_up how() {
         return [this](const std::string& host, std::uint16_t port) { return look_up(host, port); };
     }
@@ -150,7 +154,7 @@ TEST_F(a_name_cache, those_who_ask_at_once_share_a_look_up) {
     std::vector<std::string> told;
     const auto note = [&](const result<std::vector<address>>& r) { told.push_back(show(r)); };
     for (const char* const host : {"a", "a", "none", "a", "none"})
-        EXPECT_EQ(cache->resolve(host, 80, how(), note), nullptr);
+        EXPECT_EQ(cache->resolve(host, 80, how(), always, note), nullptr);
     held = false;
     while (told.size() < 5) loop->run_once();
     EXPECT_EQ(look_ups, 2);
@@ -160,13 +164,34 @@ TEST_F(a_name_cache, those_who_ask_at_once_share_a_look_up) {
 TEST_F(a_name_cache, who_is_told_may_ask_again) {
     begin({});
     std::string told;
-    cache->resolve("none", 80, how(), [&](const result<std::vector<address>>&) {
-        cache->resolve("none", 80, how(),
+    cache->resolve("none", 80, how(), always, [&](const result<std::vector<address>>&) {
+        cache->resolve("none", 80, how(), always,
                        [&](const result<std::vector<address>>& r) { told = show(r); });
     });
     while (told.empty()) loop->run_once();
     EXPECT_EQ(told, "the name has no address");
     EXPECT_EQ(look_ups, 2);
+}
+
+TEST_F(a_name_cache, asks_for_no_name_that_nobody_waits_for_any_more) {
+    begin({});
+    held = true;
+    std::vector<std::string> told;
+    const auto note = [&](const result<std::vector<address>>& r) { told.push_back(show(r)); };
+    const std::size_t busy = detail::resolver::most_at_once;
+    for (std::size_t i = 0; i < busy; ++i)
+        cache->resolve("busy" + std::to_string(i), 80, how(), always, note);
+    bool given_up = false;
+    for (int i = 0; i < 10; ++i)
+        cache->resolve("late", 80, how(), [&given_up] { return !given_up; }, note);
+    cache->resolve("wanted", 80, how(), [&given_up] { return !given_up; }, note);
+    cache->resolve("wanted", 80, how(), always, note);
+    given_up = true;
+    held = false;
+    while (told.size() < busy + 12) loop->run_once();
+    EXPECT_EQ(look_ups, static_cast<int>(busy) + 1);
+    EXPECT_EQ(std::count(told.begin(), told.end(), "cancelled"), 10);
+    EXPECT_EQ(ask("late"), "[2001:db8::2]:80 192.0.2.1:80 [2001:db8::1]:80");
 }
 
 // ---- in clients ----
@@ -309,6 +334,61 @@ TEST(names_of_clients, share_a_look_up_that_is_under_way) {
     EXPECT_EQ(look_ups, 1);
     EXPECT_EQ(c.connections_opened(), 5U);
     EXPECT_EQ(cancelled, "cancelled");
+}
+// Names whose servers do not answer take look-up threads until they are given up, and longer.
+TEST(names_of_clients, that_are_not_answered_do_not_hold_up_others) {
+    served s(ok);
+    std::atomic<bool> held{true};
+    std::atomic<int> slow{0};
+    http::client_options options;
+    options.resolve = [&](const std::string& host,
+                          std::uint16_t port) -> result<std::vector<address>> {
+        if (host != "some.example") {
+            ++slow;
+            while (held) std::this_thread::sleep_for(1ms);
+            return errc::not_resolved;
+        }
+        return std::vector<address>{address::loopback_v4(port)};
+    };
+    options.resolve_timeout = 20ms;
+    const auto loop = *event_loop::create();
+    http::async_client c(*loop, options);
+    std::size_t timed_out = 0;
+    for (int i = 0; i < 8; ++i) {
+        c.get("http://slow" + std::to_string(i) + ".example/",
+              [&](const result<http::reply>& r) { timed_out += r.code() == errc::timed_out; });
+    }
+    std::string got;
+    const auto note = [&](const result<http::reply>& r) {
+        got = r ? r->body() : r.error().message;
+    };
+    c.get(name_url(s.port()), note);
+    while (got.empty() || timed_out < 8) loop->run_once();
+    EXPECT_EQ(got, "ok");
+    // With more of them than look-ups are made at once: those that had to wait are not made later.
+    const int more = static_cast<int>(detail::resolver::most_at_once) * 2;
+    timed_out = 0;
+    for (int i = 8; i < more; ++i) {
+        c.get("http://slow" + std::to_string(i) + ".example/",
+              [&](const result<http::reply>& r) { timed_out += r.code() == errc::timed_out; });
+    }
+    while (timed_out < static_cast<std::size_t>(more) - 8) loop->run_once();
+    http::client_request patient = http::make_request(http::method::get, name_url(s.port()));
+    patient.timeouts.emplace();
+    got.clear();
+    c.send(std::move(patient), note);
+    held = false;
+    while (got.empty()) loop->run_once();
+    EXPECT_EQ(got, "ok");
+    EXPECT_EQ(slow, static_cast<int>(detail::resolver::most_at_once));
+}
+TEST(names_of_clients, are_looked_up_by_a_function_that_may_throw) {
+    http::client_options options;
+    options.resolve = [](const std::string&, std::uint16_t) -> result<std::vector<address>> {
+        throw std::runtime_error("no book");
+    };
+    auto c = *http::client::create(options);
+    EXPECT_EQ(c.get("http://some.example/").code(), errc::system_error);
 }
 TEST(names_of_clients, failures_that_are_kept_are_told_from_the_loop) {
     std::atomic<int> look_ups{0};

@@ -93,14 +93,15 @@ void opener::find(phase p) {
 void opener::look_up(phase p) {
     looking_up_ = std::make_shared<char>();
     enter(p, timeouts_.resolve_timeout);
-    resolver::callback done = [this, p, alive = std::weak_ptr<char>(looking_up_)](
-                                  const result<std::vector<address>>& answer) {
+    const std::weak_ptr<char> alive = looking_up_;
+    resolver::callback done = [this, p, alive](const resolver::answer& answer) {
         if (!alive.expired()) looked_up(p, answer);
     };
+    const auto wanted = [alive] { return !alive.expired(); };
     if (!base_->cache)
-        return base_->names.resolve(host(p), port(p), options_->resolve, std::move(done));
+        return base_->names.resolve(host(p), port(p), options_->resolve, wanted, std::move(done));
     const auto* const kept =
-        base_->cache->resolve(host(p), port(p), options_->resolve, std::move(done));
+        base_->cache->resolve(host(p), port(p), options_->resolve, wanted, std::move(done));
     if (kept == nullptr) return;
     kept_ = p == phase::resolve;
     looked_up(p, *kept);
@@ -211,6 +212,11 @@ bool opener::try_next_destination() {
     stream_->close();
     race(proxies_);
     return true;
+}
+
+int opener::refusal() const noexcept {
+    if (tunnel_) return tunnel_->refusal();
+    return socks_ && socks_->is_unreachable() ? 502 : 0;
 }
 
 void opener::on_data(std::span<char> bytes) {

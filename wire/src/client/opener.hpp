@@ -85,6 +85,10 @@ public:
     // error the stream is closed.
     void start(callback done);
 
+    // After errc::proxy_failed: the status with which the proxy has refused, 502 where one of
+    // SOCKS5 could not reach the server; 0 for all else.
+    int refusal() const noexcept;
+
     void on_open();
     void on_data(std::span<char> bytes);
     void on_end();

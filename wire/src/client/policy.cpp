@@ -67,6 +67,10 @@ void change_method(client_request& r, int status) {
                 "content-range", "content-digest", "digest", "last-modified", "expect");
 }
 
+bool is_retried(const retry_options& o, int status) noexcept {
+    return std::find(o.statuses.begin(), o.statuses.end(), status) != o.statuses.end();
+}
+
 bool worth_another_try(errc code) noexcept {
     switch (code) {
     case errc::refused:
@@ -205,8 +209,7 @@ bool client_policy::may_act_on(const client_job& job, const reply& head) const {
     if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
         return true;
     return o.max_retries > 0 && job.plan != nullptr && job.plan->retries < o.max_retries &&
-           may_repeat(job.request) &&
-           std::find(o.statuses.begin(), o.statuses.end(), head.status()) != o.statuses.end();
+           may_repeat(job.request) && is_retried(o, head.status());
 }
 
 std::optional<error> client_policy::follow(client_job& job, const reply& got,
@@ -281,14 +284,14 @@ bool client_policy::retry(client_job& job, const result<reply>& got, time_point 
     if (!may_repeat(job.request)) return false;
     clock::duration pause{};
     if (got) {
-        if (std::find(o.statuses.begin(), o.statuses.end(), got->status()) == o.statuses.end())
-            return false;
+        if (!is_retried(o, got->status())) return false;
         if (const auto value = got->header("retry-after")) {
             const auto asked = parse_retry_after(*value, unix_now());
             if (asked && *asked > o.max_retry_after) return false;
             if (asked) pause = *asked;
         }
-    } else if (!worth_another_try(got.code())) {
+    } else if (got.code() == errc::proxy_failed ? !is_retried(o, job.proxy_refusal)
+                                                : !worth_another_try(got.code())) {
         return false;
     }
     pause = std::max<clock::duration>(pause, backoff(o, plan.retries + 1, random()));

@@ -290,6 +290,61 @@ TEST(retries, what_may_not_be_repeated_only_when_asked) {
     put.method = method::put;
     EXPECT_EQ(show(retried({"503 X", "200 OK"}, r, put).got), "200 ");
 }
+// What a client asks of a proxy that gives its connections these answers in turn, until there is an
+// end.
+seen retried_by_proxy(const std::string& scheme, const std::vector<std::string>& answers,
+                      retry_options retry, method m = method::get) {
+    retry.first_pause = 1ms;
+    int requests = 0;
+    std::optional<result<reply>> got;
+    {
+        raw_server raw([&](raw_server& r) {
+            for (const std::string& answer : answers) {
+                const auto v = r.accept();
+                ++requests;
+                char bytes[512];
+                bool answered = false;
+                while (::recv(v.fd(), bytes, sizeof bytes, 0) > 0) {
+                    if (!std::exchange(answered, true))
+                        ::send(v.fd(), answer.data(), answer.size(), MSG_NOSIGNAL);
+                }
+            }
+            EXPECT_FALSE(r.anyone(20));
+        });
+        client_options options;
+        options.retry = retry;
+        options.proxy = raw.url("", scheme);
+        client_request request = make_request(m, "https://192.0.2.1/");
+        got.emplace(make(options).send(std::move(request)));
+    }
+    return {*std::move(got), requests};
+}
+
+TEST(retries, when_a_proxy_cannot_reach_the_server) {
+    retry_options r;
+    r.max_retries = 3;
+    const auto refused = [](const std::string& status) {
+        return "HTTP/1.1 " + status + "\r\nContent-Length: 0\r\n\r\n";
+    };
+    const auto by_http =
+        retried_by_proxy("http", {refused("502 X"), refused("503 X"), refused("407 X")}, r);
+    EXPECT_EQ(by_http.got.code(), errc::proxy_failed);
+    EXPECT_NE(by_http.got.error().message.find("407 X"), std::string::npos);
+    EXPECT_EQ(by_http.requests, 3);
+    EXPECT_EQ(retried_by_proxy("http", {refused("403 X")}, r).requests, 1);
+    EXPECT_EQ(retried_by_proxy("http", {refused("503 X")}, r, method::post).requests, 1);
+    EXPECT_EQ(retried_by_proxy("http", {refused("503 X")}, {}).requests, 1);
+    // Refused by the server, unreachable; then not allowed.
+    const auto by_socks = retried_by_proxy(
+        "socks5h",
+        {std::string("\5\0\5\5", 4), std::string("\5\0\5\4", 4), std::string("\5\0\5\2", 4)}, r);
+    EXPECT_EQ(by_socks.got.code(), errc::proxy_failed);
+    EXPECT_NE(by_socks.got.error().message.find("rules"), std::string::npos);
+    EXPECT_EQ(by_socks.requests, 3);
+    r.statuses = {};
+    EXPECT_EQ(retried_by_proxy("http", {refused("502 X")}, r).requests, 1);
+    EXPECT_EQ(retried_by_proxy("socks5", {std::string("\5\0\5\5", 4)}, r).requests, 1);
+}
 TEST(retries, when_nobody_listens) {
     std::string url;
     {

@@ -155,6 +155,7 @@ result<bool> tunnel::receive(std::span<const char> bytes) {
         if (s.what == http::event::need_more) return false;
         if (s.what == http::event::error) return failed(s.error, to_string(s.error));
         if (s.what == http::event::head && head_.status / 100 != 2) {
+            refusal_ = head_.status;
             std::string why = std::to_string(head_.status) + " " + std::string(head_.reason);
             if (const auto wants = head_.headers.find("proxy-authenticate"))
                 why += " (it asks for: " + std::string(*wants) + ")";

@@ -48,6 +48,8 @@ public:
     // proxy refuses, or sends more than its answer; otherwise the error of the answer's syntax. The
     // answer's head is bounded as every response's is.
     result<bool> receive(std::span<const char> bytes);
+    // The status with which the proxy has refused; 0 where it has not, or was not understood.
+    int refusal() const noexcept { return refusal_; }
 
 private:
     proxy_server proxy_;
@@ -56,6 +58,7 @@ private:
     http::response_parser parser_;
     http::response_head head_;
     buffer held_;
+    int refusal_ = 0;
 };
 
 }  // namespace wire::detail

@@ -1,67 +1,81 @@
-// Looks up the addresses of a host on other threads, without blocking the loop.
+// Looks up the addresses of hosts on other threads, without blocking the loop.
+//
+//     a look-up is   when                               until
+//     waiting        most_at_once others are under way  one of them ends: under way; dropped where
+//                                                       nobody wants it any more, so that names
+//                                                       whose servers do not answer, and that were
+//                                                       given up, do not delay others
+//     under way      a thread of its own does it        its answer: `done` is called from the loop
+//     abandoned      the resolver is gone               its answer, which is dropped
+//
+// getaddrinfo() cannot be interrupted, and waits for seconds where no name server answers: nobody
+// waits for a thread that is in it. A user's function is waited for, as what it uses may go with
+// the client. All but that thread is the loop's.
 #pragma once
 
+#include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <string>
-#include <system_error>
+#include <thread>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "wire/base/function.hpp"
 #include "wire/loop/address.hpp"
-#include "wire/loop/blocking_pool.hpp"
 #include "wire/loop/event_loop.hpp"
 
 namespace wire::detail {
 
 class resolver {
 public:
-    using callback = unique_function<void(result<std::vector<address>>)>;
+    using answer = result<std::vector<address>>;
+    using callback = unique_function<void(answer)>;
+    using look_up = std::function<answer(const std::string& host, std::uint16_t port)>;
 
-    using look_up =
-        std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>;
+    // Many: each costs a thread, while names that are not answered take one for some seconds.
+    static constexpr std::size_t most_at_once = 32;
 
-    explicit resolver(event_loop& loop) noexcept : loop_(&loop) {}
+    // `systems`: for tests.
+    explicit resolver(event_loop& loop, look_up systems = &wire::resolve)
+        : loop_(&loop), systems_(std::move(systems)) {}
+    // Waits for the users' look-ups under way. No `done` is called any more.
+    ~resolver();
+    resolver(const resolver&) = delete;
+    resolver& operator=(const resolver&) = delete;
 
-    // Calls back from the loop, unless the resolver is destroyed before. Destroying it waits for
-    // the look-ups under way. `how`: instead of the system's.
-    void resolve(const std::string& host, std::uint16_t port, look_up how, callback done) {
-        // Several threads, so that a name whose servers do not answer delays no other.
-        if (pool_ == nullptr) {
-            pool_ = std::make_unique<blocking_pool>(4);
-            // Before the threads start: later they may be about to post. If it fails, results are
-            // noticed a little later.
-            [[maybe_unused]] const auto prompt = loop_->core().make_wakeable();
-            alive_ = std::make_shared<char>();
-        }
-        answer to{loop_, alive_, std::make_shared<callback>(std::move(done))};
-        try {
-            pool_->run([host, port, how = std::move(how), to]() mutable {
-                to.give(how ? how(host, port) : wire::resolve(host, port));
-            });
-        } catch (const std::system_error& e) {
-            to.give(system_failure(e.code().value(), "cannot start a thread"));
-        }
-    }
+    // Calls `done` later, from the loop. `how`: instead of the system's. `wanted` is asked before a
+    // look-up that has waited begins; where it is not, `done` is given errc::cancelled.
+    void resolve(const std::string& host, std::uint16_t port, look_up how,
+                 unique_function<bool()> wanted, callback done);
 
 private:
-    struct answer {
-        event_loop* loop;
-        std::weak_ptr<char> alive;
-        std::shared_ptr<callback> done;
-
-        // Any thread. Once, and with it `done` is the loop's thread's.
-        void give(result<std::vector<address>> found) {
-            loop->post([to = std::move(*this), found = std::move(found)]() mutable {
-                if (!to.alive.expired()) (*to.done)(std::move(found));
-            });
-        }
+    struct query {
+        std::string host;
+        std::uint16_t port;
+        look_up how;
+        unique_function<bool()> wanted;
+        callback done;
     };
+    struct under_way {
+        std::thread thread;
+        bool is_users = false;
+        callback done;
+    };
+    // What a thread finds of the resolver when it has the answer.
+    struct way_back;
+
+    void begin(query q);
+    void answered(std::uint64_t id, answer found);
 
     event_loop* loop_;
-    // Made when the first name is looked up.
-    std::shared_ptr<char> alive_;
-    std::unique_ptr<blocking_pool> pool_;
+    look_up systems_;
+    std::shared_ptr<way_back> back_;  // made when the first name is looked up
+    std::deque<query> waiting_;
+    std::unordered_map<std::uint64_t, under_way> under_way_;
+    std::uint64_t last_id_ = 0;
 };
 
 }  // namespace wire::detail

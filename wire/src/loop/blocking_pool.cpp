@@ -24,15 +24,15 @@ void blocking_pool::run(unique_function<void()> work) {
     {
         const std::lock_guard lock(mutex_);
         waiting_.push_back(std::move(work));
-        try {
-            if (idle_ < waiting_.size() && threads_.size() < most_)
+        if (idle_ < waiting_.size() && threads_.size() < most_) {
+            try {
                 threads_.emplace_back([this] { serve(); });
-        } catch (...) {
-            // With others there it only waits longer.
-            if (threads_.empty()) {
-                work = std::move(waiting_.back());
-                waiting_.pop_back();
-                throw;
+            } catch (...) {
+                if (threads_.empty()) {
+                    work = std::move(waiting_.back());  // destroyed without the lock
+                    waiting_.pop_back();
+                    throw;
+                }  // else those that there are do it
             }
         }
     }

@@ -71,5 +71,34 @@ TEST(blocking_pool, leaves_nothing_behind) {
     }
     EXPECT_EQ(alive.use_count(), 1);
 }
+TEST(blocking_pool, goes_on_with_the_threads_that_it_has) {
+    blocking_pool pool(4);
+    std::promise<void> begun;
+    std::promise<void> go_on;
+    pool.run([&] {
+        begun.set_value();
+        go_on.get_future().wait();
+    });
+    begun.get_future().wait();
+    std::promise<void> done;
+    {
+        const testing::no_threads none;
+        EXPECT_NO_THROW(pool.run([&] { done.set_value(); }));
+    }
+    go_on.set_value();
+    done.get_future().wait();
+}
+TEST(blocking_pool, drops_work_that_no_thread_can_be_had_for) {
+    const auto alive = std::make_shared<int>();
+    blocking_pool pool(4);
+    {
+        const testing::no_threads none;
+        EXPECT_THROW(pool.run([alive] {}), std::system_error);
+    }
+    EXPECT_EQ(alive.use_count(), 1);
+    std::promise<void> done;
+    pool.run([&] { done.set_value(); });
+    done.get_future().wait();
+}
 
 }  // namespace wire::blocking_pool_test

@@ -192,7 +192,8 @@ void uring_engine::send_record(std::uint32_t number) noexcept {
     auto e = on_file(IORING_OP_SEND, r.slot, tag(kind::send, number, 0));
     const std::string_view text = r.text();
     e.addr = reinterpret_cast<std::uint64_t>(text.data());
-    e.len = static_cast<std::uint32_t>(text.size());
+    // What is longer goes in several sends, as the kernel itself would have it.
+    e.len = static_cast<std::uint32_t>(std::min(text.size(), std::size_t{1} << 30));
     // At first only what the socket takes at once, so that its being full is known in the same
     // iteration.
     e.msg_flags = MSG_NOSIGNAL | (r.slow ? 0U : std::uint32_t{MSG_DONTWAIT});

@@ -10,14 +10,11 @@ namespace wire::http::detail {
 
 void length_fields::content_length(std::string_view value) noexcept {
     ++lengths_;
-    // 19 digits always fit 64 bits.
-    if (value.empty() || value.size() > 19) {
-        bad_length_ = true;
-        return;
-    }
+    constexpr std::uint64_t most = (UINT64_MAX - 9) / 10;  // to which a digit can be added
+    bad_length_ = bad_length_ || value.empty();
     std::uint64_t n = 0;
     for (const char c : value) {
-        if (!is_digit(c)) {
+        if (!is_digit(c) || n > most) {
             bad_length_ = true;
             return;
         }

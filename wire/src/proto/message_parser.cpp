@@ -254,7 +254,9 @@ step message_parser::parse_chunk_framing(std::string_view in) noexcept {
         switch (state_) {
         case state::chunk_size:
             if (const int digit = hex_digit(c); digit >= 0) {
-                if (++size_digits_ > 15) return fail(errc::bad_chunk);  // 60 bits; no overflow
+                // 60 bits at most, so that nothing overflows, behind zeros that do not go on for
+                // ever.
+                if (++size_digits_ > 64 || remaining_ >> 56U != 0) return fail(errc::bad_chunk);
                 remaining_ = remaining_ * 16 + static_cast<unsigned>(digit);
             } else if (size_digits_ == 0) {
                 return fail(errc::bad_chunk);

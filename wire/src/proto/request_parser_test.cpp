@@ -290,6 +290,20 @@ TEST(request_parser, ambiguous_length_refused) {
     EXPECT_EQ(fails("GET / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n"),
               "malformed Transfer-Encoding");
 }
+// RFC 9110 section 8.6 and RFC 9112 section 7.1: any number of digits.
+TEST(request_parser, zeros_before_a_length) {
+    EXPECT_EQ(parse(get + "Content-Length: " + std::string(40, '0') + "2\r\n\r\nhi"),
+              "head GET / 1.1 [Host=a] [Content-Length=" + std::string(40, '0') +
+                  "2] length 2; body hi; end");
+    const std::string chunked = get + "Transfer-Encoding: chunked\r\n\r\n";
+    const std::string all = "head GET / 1.1 [Host=a] [Transfer-Encoding=chunked] chunked; ";
+    for (const std::size_t n : {15U, 16U, 63U}) {
+        const std::string zeros(n, '0');
+        EXPECT_EQ(parse(chunked + zeros + "2\r\nhi\r\n" + zeros + "0\r\n\r\n"),
+                  all + "body hi; end");
+    }
+    EXPECT_EQ(fails(chunked + std::string(65, '0')), "malformed chunk");
+}
 TEST(request_parser, chunk_extensions) {
     for (const std::string e : {";a", ";a=b", ";a;b", ";a=b;c=d", "  ;a", " \t; \ta \t= \tb",
                                 ";a ;b", ";a=b ; c", ";a=\"\"", ";a=\"b c;\\\"=\\\\\t\xC3\xA9\"",

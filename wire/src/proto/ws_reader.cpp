@@ -76,9 +76,9 @@ step message_reader::deliver(std::size_t consumed, std::string_view data) noexce
     return s;
 }
 
-// A buffer holds 4 GiB, and doubles as it grows.
+// Far beyond any memory, and nothing that is added to it overflows.
 std::uint64_t message_reader::most() const noexcept {
-    return std::min<std::uint64_t>(limits_->max_message_bytes, 1U << 31U);
+    return std::min(limits_->max_message_bytes, std::uint64_t{1} << 62U);
 }
 
 // Output is counted and checked before an error further on is reported: the answer must not depend

@@ -1,6 +1,7 @@
 // How a connection receives and sends bodies in pieces. body.hpp has the states of a body, and
 // connection.cpp those of the connection.
 #include <algorithm>
+#include <exception>
 
 #include "base/bought_time.hpp"
 #include "connection.hpp"
@@ -15,7 +16,14 @@ namespace wire::http::detail {
 void connection::begin_body(bool peer_waits) {
     current_->body_from = worker_->loop().now();
     const request_head& head = current_->req.head_;
-    const body_plan plan = worker_->plan_body(current_->req);
+    body_plan plan;
+    try {
+        plan = worker_->plan_body(current_->req);
+    } catch (...) {
+        refuse(errc::system_error, 500, {});
+        worker_->exceptions().caught(std::current_exception(), 0);
+        return;
+    }
     if (plan.stream) parser_.limit_body(plan.max_bytes);
     const std::uint64_t most = plan.stream ? plan.max_bytes : worker_->limits().max_body_bytes;
     // Empty, or refused by the parser's next step.

@@ -56,7 +56,8 @@ void connection::begin_file(exchange& e, bool keep_alive) {
     e.body.clear();
     write_response(e, keep_alive, framing::length, size);
     if (e.req.head_.method == method::head || is_bodiless(e.status)) {
-        finish_response(e, keep_alive, !e.req.head_.keep_alive);
+        const bool received = phase_ == phase::handling;
+        finish_response(e, keep_alive, received && !e.req.head_.keep_alive);
         return;
     }
     e.file->at = this;

@@ -269,5 +269,28 @@ TEST(exceptions, are_counted_without_on_exception) {
     EXPECT_EQ(ask(s.port(), get("/")), "500 Internal Server Error\n");
     EXPECT_TRUE(report.counted(1));
 }
+// It is asked before there is a response.
+TEST(exceptions, of_plan_body_are_told_without_one) {
+    for (const bool told : {true, false}) {
+        reporting report;
+        server_options options = told ? report.options() : server_options();
+        options.metrics = report.counts;
+        options.plan_body = [](const request& r) -> body_plan {
+            if (r.path() == "/odd") throw std::runtime_error("no plan");
+            return {};
+        };
+        const auto echo = [](response res) { res.send(std::string(res.request().body())); };
+        served s(echo, std::move(options));
+        EXPECT_EQ(ask(s.port(), post("/odd", "abc")), "(close) 500 Internal Server Error\n");
+        EXPECT_EQ(ask(s.port(),
+                      "POST /odd HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n"
+                      "Expect: 100-continue\r\n\r\n"),
+                  "(close) 500 Internal Server Error\n");
+        EXPECT_EQ(ask(s.port(), post("/", "abc")), "200 abc");
+        s.stop();
+        EXPECT_EQ(report.without_response, told ? 2 : 0);
+        EXPECT_TRUE(report.counted(2)) << report.counts->text();
+    }
+}
 
 }  // namespace wire::http::exceptions_test

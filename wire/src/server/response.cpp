@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <functional>
 
 #include "exceptions.hpp"
 #include "exchange.hpp"
@@ -24,9 +25,22 @@ bool is_own_field(std::string_view name) noexcept {
            name_is(name, "connection") || name_is(name, "date") || name_is(name, "upgrade");
 }
 
+// Where `part` begins in `whole`; npos when it lies elsewhere.
+std::size_t offset_in(std::string_view whole, std::string_view part) noexcept {
+    const std::less<> before;
+    const bool inside =
+        !before(part.data(), whole.data()) && before(part.data(), whole.data() + whole.size());
+    return inside ? static_cast<std::size_t>(part.data() - whole.data()) : std::string_view::npos;
+}
+
+// `name` and `value` may lie in `to`, as what response::header() gave does.
 void append_field(std::string& to, std::string_view name, std::string_view value) {
     const std::size_t before = to.size();
+    const std::size_t name_at = offset_in(to, name);
+    const std::size_t value_at = offset_in(to, value);
     to.resize(before + name.size() + value.size() + 4);
+    if (name_at != std::string_view::npos) name = {to.data() + name_at, name.size()};
+    if (value_at != std::string_view::npos) value = {to.data() + value_at, value.size()};
     char* p = to.data() + before;
     p = std::copy(name.begin(), name.end(), p);
     *p++ = ':';
@@ -118,12 +132,15 @@ response& response::close_connection() noexcept {
 }
 
 response& response::set_header(std::string_view name, std::string_view value) {
-    remove_header(name);
-    return header(name, value);
+    const std::string kept(value);  // it may lie in what is removed
+    const std::string named(name);
+    remove_header(named);
+    return header(named, kept);
 }
 
 response& response::remove_header(std::string_view name) {
     std::string& fields = exchange_->fields;
+    if (offset_in(fields, name) != std::string_view::npos) return remove_header(std::string(name));
     for (std::size_t at = 0; at < fields.size();) {
         const std::size_t next = fields.find('\n', at) + 1;
         if (equals_ignoring_case(std::string_view(fields).substr(at, fields.find(':', at) - at),

@@ -53,6 +53,45 @@ TEST(response, sends_text_of_any_kind) {
         EXPECT_EQ(p.response(), "200 " + expected);
     }
 }
+TEST(response, sends_its_own_body_moved) {
+    const auto send = [](response res) {
+        res.body() = std::string(100, 'x');
+        std::string& own = res.body();
+        res.send(std::move(own));
+    };
+    EXPECT_EQ(answer(send, get("/")), "200 " + std::string(100, 'x'));
+}
+// What header() gives lies where the next field is written, and what set_header() removes.
+TEST(response, takes_what_it_gave) {
+    const std::string value(200, 'v');
+    const auto made_of_itself = [&value](response res) {
+        res.header("X-A", value);
+        for (int i = 0; i < 20; ++i) res.header("X-Copy", *res.header("X-A"));
+        res.header("X-Name", "X-Made").header(*res.header("X-Name"), *res.header("X-Name"));
+        res.set_header("X-A", std::string_view(*res.header("X-A")).substr(150));
+        res.header("X-Type", "text/css").content_type(*res.header("X-Type"));
+        res.content_type(*res.header("Content-Type"));
+        res.header("X-Gone", "1").header("X-Which", "X-Gone").remove_header(*res.header("X-Which"));
+        res.send("x");
+    };
+    const std::string said = answer(made_of_itself, get("/"), true);
+    std::size_t copies = 0;
+    const std::string copy = "\r\nX-Copy: " + value + "\r\n";
+    for (auto at = said.find(copy); at != std::string::npos; at = said.find(copy, at + 2)) ++copies;
+    EXPECT_EQ(copies, 20U);
+    EXPECT_TRUE(has(said, "\r\nX-A: " + value.substr(150) + "\r\n")) << said;
+    EXPECT_TRUE(has(said, "\r\nX-Made: X-Made\r\n")) << said;
+    EXPECT_TRUE(has(said, "\r\nContent-Type: text/css\r\n")) << said;
+    EXPECT_FALSE(has(said, "X-Gone: ")) << said;
+    EXPECT_TRUE(has(said, "\r\nX-Which: X-Gone\r\n")) << said;
+}
+TEST(response, redirects_to_what_it_gave) {
+    const auto onwards = [](response res) {
+        res.header("Location", "/nowhere").header("X-To", "/somewhere/else");
+        res.redirect(*res.header("X-To"));
+    };
+    EXPECT_TRUE(has(answer(onwards, get("/"), true), "\r\nLocation: /somewhere/else\r\n"));
+}
 TEST(response, has_one_content_type) {
     const std::string said = answer(
         [](response res) {

@@ -21,8 +21,8 @@ namespace wire {
 // A growable run of bytes, appended at the end and consumed at the front. Not thread-safe.
 //
 // Pointers, views and spans into a buffer die at the next call that is not const. An empty buffer
-// may own no storage at all: 24 bytes is then its whole cost. Storage is at most 4 GiB; consuming
-// bytes never gives storage back, release() does.
+// may own no storage at all: 24 bytes is then its whole cost. Consuming bytes never gives storage
+// back, release() does.
 class WIRE_EXPORT buffer {
 public:
     buffer() noexcept = default;
@@ -30,8 +30,7 @@ public:
     buffer(buffer&& other) noexcept
         : data_(std::exchange(other.data_, nullptr)),
           begin_(std::exchange(other.begin_, 0)),
-          end_(std::exchange(other.end_, 0)),
-          capacity_(std::exchange(other.capacity_, 0)) {}
+          end_(std::exchange(other.end_, 0)) {}
     buffer& operator=(buffer&& other) noexcept {
         buffer moved(static_cast<buffer&&>(other));
         swap(moved);
@@ -47,7 +46,7 @@ public:
     std::size_t size() const noexcept { return end_ - begin_; }
     bool empty() const noexcept { return begin_ == end_; }
     // Bytes of storage, also where size() is less; 0 without storage.
-    std::size_t capacity() const noexcept { return capacity_; }
+    std::size_t capacity() const noexcept { return data_ == nullptr ? 0 : head_of(data_)->room; }
     // The first byte, and all of them. The bytes may be changed in place.
     const char* data() const noexcept { return data_ + begin_; }
     char* data() noexcept { return data_ + begin_; }
@@ -55,24 +54,23 @@ public:
     std::span<char> bytes() noexcept { return {data_ + begin_, size()}; }
 
     // Gives room for at least `n` bytes behind the last one; more where the storage has more. Bytes
-    // written there become part of the buffer only by commit(). Throws std::bad_alloc, or
-    // std::length_error beyond 4 GiB.
+    // written there become part of the buffer only by commit(). Throws std::bad_alloc.
     std::span<char> prepare(std::size_t n) {
-        if (capacity_ - end_ < n) make_room(n);
-        return {data_ + end_, capacity_ - end_};
+        if (capacity() - end_ < n) make_room(n);
+        return {data_ + end_, capacity() - end_};
     }
     // Adds the first `n` prepared bytes. Precondition: prepare() gave at least as many.
-    void commit(std::size_t n) noexcept { end_ += static_cast<std::uint32_t>(n); }
+    void commit(std::size_t n) noexcept { end_ += n; }
 
     // Copies `text`, which must not lie in this buffer, behind the last byte. Throws as prepare().
     void append(std::string_view text) {
         if (text.empty()) return;
-        if (capacity_ - end_ < text.size()) make_room(text.size());
+        if (capacity() - end_ < text.size()) make_room(text.size());
         std::memcpy(data_ + end_, text.data(), text.size());
-        end_ += static_cast<std::uint32_t>(text.size());
+        end_ += text.size();
     }
     void append(char c) {
-        if (capacity_ == end_) make_room(1);
+        if (capacity() == end_) make_room(1);
         data_[end_++] = c;
     }
     // Appends the decimal digits of `value`.
@@ -80,11 +78,11 @@ public:
 
     // Drops the first `n` bytes. Precondition: n <= size().
     void consume(std::size_t n) noexcept {
-        begin_ += static_cast<std::uint32_t>(n);
+        begin_ += n;
         if (begin_ == end_) begin_ = end_ = 0;
     }
     // Drops bytes at the end so that `n` remain. Precondition: n <= size().
-    void truncate(std::size_t n) noexcept { end_ = begin_ + static_cast<std::uint32_t>(n); }
+    void truncate(std::size_t n) noexcept { end_ = begin_ + n; }
     // Drops all bytes and keeps the storage.
     void clear() noexcept { begin_ = end_ = 0; }
     // Drops all bytes and frees the storage.
@@ -95,19 +93,25 @@ public:
         std::swap(data_, other.data_);
         std::swap(begin_, other.begin_);
         std::swap(end_, other.end_);
-        std::swap(capacity_, other.capacity_);
     }
 
 private:
     friend class buffer_pool;  // takes storage and gives it
 
+    // What lies in front of storage; malloc() gave both.
+    struct alignas(std::max_align_t) storage_head {
+        std::size_t room;  // bytes of storage
+    };
+    static storage_head* head_of(char* data) noexcept {
+        return static_cast<storage_head*>(static_cast<void*>(data)) - 1;
+    }
+
     // Makes `n` bytes of room behind the last byte, in new storage if necessary.
     void make_room(std::size_t n);
 
-    char* data_ = nullptr;  // from malloc(); null without storage
-    std::uint32_t begin_ = 0;
-    std::uint32_t end_ = 0;
-    std::uint32_t capacity_ = 0;
+    char* data_ = nullptr;  // the storage; null without
+    std::size_t begin_ = 0;
+    std::size_t end_ = 0;
 };
 
 // Storage lent to buffers that are in use, so that an idle connection holds none. The block that
@@ -125,25 +129,24 @@ public:
     // Gives `b` storage if it has none. The buffer owns it from here on: it may grow beyond the
     // loan, and need not come back. Throws std::bad_alloc.
     void lend(buffer& b) {
-        if (b.capacity_ != 0) return;
+        if (b.data_ != nullptr) return;
         if (blocks_.empty()) {
             b.prepare(block_bytes_);
             return;
         }
         b.data_ = blocks_.back();
-        b.capacity_ = static_cast<std::uint32_t>(block_bytes_);
         blocks_.pop_back();
     }
     // Takes the storage of `b` and drops its bytes. Storage of another size than block_bytes() is
     // freed.
     void reclaim(buffer& b) noexcept {
-        if (b.capacity_ != block_bytes_ || blocks_.size() == max_kept_) {
+        if (b.capacity() != block_bytes_ || blocks_.size() == max_kept_) {
             if (b.data_ != nullptr) b.release();
             return;
         }
         blocks_.push_back(b.data_);
         b.data_ = nullptr;
-        b.begin_ = b.end_ = b.capacity_ = 0;
+        b.begin_ = b.end_ = 0;
     }
 
     // Blocks that are here to be lent.
@@ -153,7 +156,8 @@ public:
 private:
     std::size_t block_bytes_;
     std::size_t max_kept_;
-    std::vector<char*> blocks_;  // from malloc(); its room is reserved: push_back() cannot throw
+    std::vector<char*>
+        blocks_;  // storage of buffers; its room is reserved: push_back() cannot throw
 };
 
 }  // namespace wire

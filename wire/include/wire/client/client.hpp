@@ -58,10 +58,11 @@ class client_core;
 //
 // Retried are requests whose method is idempotent (RFC 9110 section 9.2.2) or whose
 // client_request::repeatable is set, when the connection could not be made or was lost, when a time
-// limit passed, and when the response has one of `statuses`. The pause before the n-th retry is
-// random, evenly between 0 and first_pause * 2^(n-1), or max_pause if that is less (exponential
-// backoff with full jitter, so that many clients do not return at the same moment), and at least
-// what the response's Retry-After asks for.
+// limit passed, and when the response, or a proxy's refusal of a tunnel, has one of `statuses` (a
+// SOCKS5 proxy that cannot reach the server: 502). The pause before the n-th retry is random,
+// evenly between 0 and first_pause * 2^(n-1), or max_pause if that is less (exponential backoff
+// with full jitter, so that many clients do not return at the same moment), and at least what the
+// response's Retry-After asks for.
 struct retry_options {
     // Retries of one request, not counting the first attempt. 0: none.
     unsigned max_retries = 0;
@@ -161,7 +162,7 @@ struct client_options : open_options, client_timeouts {
 class awaitable_reply;
 
 // A client on an event loop: any number of requests at once, each with a callback. All calls and
-// all callbacks are on the loop's thread.
+// all callbacks are on the loop's thread. Callbacks must not throw.
 class WIRE_EXPORT async_client {
 public:
     // Given the reply, or why there is none.
@@ -170,8 +171,9 @@ public:
     // `loop` must outlive the client.
     explicit async_client(event_loop& loop, client_options options = {});
     // Requests in progress end with errc::stopped before this returns. Must not be called from
-    // inside one of the client's callbacks. Waits for name look-ups under way, which run on threads
-    // of their own and cannot be interrupted.
+    // inside one of the client's callbacks. Waits for calls of open_options::resolve under way;
+    // name look-ups of the system's go on, on threads of their own, and are of no interest any
+    // more.
     ~async_client();
     async_client(const async_client&) = delete;
     async_client& operator=(const async_client&) = delete;
@@ -259,7 +261,8 @@ public:
     result<reply> send(client_request request);
     // The same with the body given to `sink` piece by piece as it comes; a piece dies when `sink`
     // returns, and the reply has no body. `sink` may take its time: nothing is read meanwhile.
-    // Returning false ends the request with errc::cancelled.
+    // Returning false ends the request with errc::cancelled. What `sink`, or the request's
+    // `source`, throws ends it, too, and leaves this call.
     result<reply> send(client_request request,
                        const std::function<bool(std::string_view piece)>& sink);
     // send() for the usual methods, with an absolute URL.

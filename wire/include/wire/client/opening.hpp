@@ -89,7 +89,7 @@ struct open_options {
     // Looks names up instead of the system. Runs on another thread, several at a time, and may
     // block; it must be safe to call until the client is destroyed. Address literals are not looked
     // up; nor, unless this is set, is "localhost", which is ::1 and 127.0.0.1 whatever the system's
-    // tables say (RFC 6761 section 6.3). An error, or an empty list, ends the request.
+    // tables say (RFC 6761 section 6.3). An error, an empty list, or an exception ends the request.
     std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>
         resolve;
 };

@@ -111,8 +111,8 @@ public:
     // ---- ending ----
 
     // Ends all requests and sessions and returns when each was told, on the client's thread; there
-    // it does not wait itself. Name look-ups under way are waited for. The first call counts, and
-    // later ones wait for its end.
+    // it does not wait itself. Calls of open_options::resolve under way are waited for. The first
+    // call counts, and later ones wait for its end.
     void stop();
 
 private:

@@ -34,7 +34,8 @@ public:
 
     // Any thread. Begun in the order of submission, each on whichever thread is free; `work` must
     // not throw, and must own what it uses. The queue is unbounded. Throws std::bad_alloc, or
-    // std::system_error when not one thread can be started; the work is then dropped.
+    // std::system_error when there is no thread yet and none can be started: `work` is then
+    // dropped.
     void run(unique_function<void()> work);
 
 private:

@@ -74,13 +74,12 @@ public:
     // Adds Set-Cookie. A cookie that may not be set (set_cookie::text()) turns the response into a
     // 500.
     WIRE_NEEDS_COOKIES response& cookie(const set_cookie& c);
-    // Replaces all fields of that name; otherwise as header(). `value` must not lie in this
-    // response.
+    // Replaces all fields of that name; otherwise as header(). What these take may lie in this
+    // response, as what header() and body() give does.
     response& set_header(std::string_view name, std::string_view value);
     // Removes all fields of that name that have been added so far.
     response& remove_header(std::string_view name);
-    // Sets Content-Type; without it a response with a body says "text/plain; charset=utf-8". `type`
-    // must not lie in this response.
+    // Sets Content-Type; without it a response with a body says "text/plain; charset=utf-8".
     response& content_type(std::string_view type);
     // Ends the connection after this response, with "Connection: close".
     response& close_connection() noexcept;
@@ -114,7 +113,7 @@ public:
     // The same with `body` as the body, which is moved or, by the second and third, copied: a view
     // need not outlive the call, and may point into the request.
     void send(std::string&& body) {
-        this->body() = std::move(body);
+        if (&body != &this->body()) this->body() = std::move(body);
         send();
     }
     void send(std::string_view body) {

@@ -92,6 +92,7 @@ struct server_options {
     // Asked at the head of each request that has a body, on the loop's thread, with several loops
     // from several threads at once. A router that is given to listen() itself is asked for its
     // stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
+    // When it throws, the answer is 500 and the connection ends.
     std::function<body_plan(const request&)> plan_body;
     // Whether CONNECT requests reach the handler (a router: its otherwise()), which may then open a
     // tunnel: see tunnel.hpp. Else, and where they have a body, they are refused with 501.
@@ -105,9 +106,10 @@ struct server_options {
     // thousands of times a second: write no more of them than the log can take. It must not block,
     // nor throw.
     std::function<void(const handshake_failure&)> on_handshake_failure;
-    // Called when an exception has left a handler, plain or coroutine, middleware, or a callback of
-    // a body: on the loop's thread, with several loops from several threads at once; for a hook of
-    // response::on_send() on the thread that sends. std::rethrow_exception() tells what was thrown.
+    // Called when an exception has left a handler, plain or coroutine, middleware, plan_body, or a
+    // callback of a body: on the loop's thread, with several loops from several threads at once;
+    // for a hook of response::on_send() on the thread that sends. std::rethrow_exception() tells
+    // what was thrown.
     //
     // The response has status 500 and nothing else of what was set before, hooks apart. It may be
     // sent now or later, and answers 500 with the error page when it is dropped. It is empty when
