@@ -45,15 +45,6 @@ inline std::string next_chunk(raw_peer& p) {
     p.exactly(2);
     return data;
 }
-inline std::string head_of(raw_peer& p) {
-    std::string head;
-    while (!head.ends_with("\r\n\r\n")) {
-        const std::string c = p.exactly(1);
-        if (c.empty()) break;
-        head += c;
-    }
-    return head;
-}
 
 struct compressed : ::testing::Test {
     void SetUp() override {

@@ -74,6 +74,16 @@ public:
         held_.consume(out.size());
         return out;
     }
+    // The next response's head, to the empty line; less where the peer ended before.
+    std::string head() {
+        std::string out;
+        while (!out.ends_with("\r\n\r\n")) {
+            const std::string next = exactly(1);
+            if (next.empty()) break;
+            out += next;
+        }
+        return out;
+    }
     // "STATUS body" of the next response, with " (close)" when it ends the connection; "<end>..."
     // when there is none.
     std::string response(http::method to = http::method::get) {

@@ -67,7 +67,7 @@ TEST_F(compressed_pieces, each_write_can_be_read_at_once) {
     raw_peer p(server->port());
     p.send(request("/events"));
     body_writer out = started.get_future().get();
-    EXPECT_NE(head_of(p).find("Transfer-Encoding: chunked\r\n"), std::string::npos);
+    EXPECT_NE(p.head().find("Transfer-Encoding: chunked\r\n"), std::string::npos);
     auto reader = *decompressor::create(coding::gzip);
     for (int i = 0; i < 5; ++i) {
         const std::string event = "data: " + std::to_string(i) + "\n\n";
@@ -139,7 +139,7 @@ TEST_F(compressed_pieces, for_head_and_http_1_0) {
     EXPECT_EQ(ask("/", "gzip", method::head), "gzip|Accept-Encoding|");
     raw_peer old(server->port());
     old.send("GET / HTTP/1.0\r\nAccept-Encoding: gzip\r\n\r\n");
-    EXPECT_NE(head_of(old).find("Content-Encoding: gzip\r\n"), std::string::npos);
+    EXPECT_NE(old.head().find("Content-Encoding: gzip\r\n"), std::string::npos);
     EXPECT_EQ(unpacked(coding::gzip, old.rest()), all_pieces());
 }
 TEST_F(compressed_pieces, no_more_at_a_time_than_allowed) {
@@ -155,7 +155,7 @@ TEST_F(compressed_pieces, no_more_at_a_time_than_allowed) {
     raw_peer b(server->port());
     for (raw_peer* p : {&a, &b}) {
         p->send(request("/open"));
-        EXPECT_NE(head_of(*p).find("gzip"), std::string::npos);
+        EXPECT_NE(p->head().find("gzip"), std::string::npos);
     }
     EXPECT_EQ(ask("/"), "Accept-Encoding|whole");
     b.reset();  // gone before its end: the writer is kept all the same
@@ -225,7 +225,7 @@ TEST_F(compressed_pieces, while_the_connection_goes_away) {
         raw_peer p(server->port());
         p.send(request("/endless"));
         if (i % 3 == 0) continue;  // perhaps before anything was written
-        EXPECT_NE(head_of(p).find("gzip"), std::string::npos);
+        EXPECT_NE(p.head().find("gzip"), std::string::npos);
         p.exactly(static_cast<std::size_t>(i) * 500);
         if (i % 3 == 1) p.reset();
     }

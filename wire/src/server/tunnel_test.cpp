@@ -41,21 +41,11 @@ void echo(response res) {
                       });
 }
 
-std::string head_of(raw_peer& p) {
-    std::string head;
-    while (!head.ends_with("\r\n\r\n")) {
-        const std::string next = p.exactly(1);
-        if (next.empty()) break;
-        head += next;
-    }
-    return head;
-}
-
 TEST(tunnel, begins_right_behind_the_heads) {
     served s(echo, tunnelling());
     raw_peer p(s.port());
     p.send(connect_request + "first\r\n\r\n" + get("/"));
-    const std::string head = head_of(p);
+    const std::string head = p.head();
     EXPECT_EQ(head.substr(0, 17), "HTTP/1.1 200 OK\r\n");
     for (const char* name : {"Content-Length", "Transfer-Encoding", "Content-Type", "Connection"})
         EXPECT_EQ(head.find(name), std::string::npos) << head;
@@ -72,7 +62,7 @@ TEST(tunnel, comes_in_pieces_and_large) {
     served s(echo, tunnelling());
     raw_peer p(s.port());
     for (const char c : connect_request) p.send({&c, 1});
-    EXPECT_EQ(head_of(p).substr(0, 12), "HTTP/1.1 200");
+    EXPECT_EQ(p.head().substr(0, 12), "HTTP/1.1 200");
     const std::string much = patterned(20'000'000);
     std::thread sends([&] {
         p.send(much);
@@ -171,7 +161,7 @@ TEST(tunnel, ends_with_its_writer) {
     for (const std::string port : {"1", "2"}) {
         raw_peer p(s.port());
         p.send("CONNECT a:" + port + " HTTP/1.1\r\nHost: a\r\n\r\n");
-        EXPECT_EQ(head_of(p).substr(0, 13), "HTTP/1.1 299 ");
+        EXPECT_EQ(p.head().substr(0, 13), "HTTP/1.1 299 ");
         EXPECT_EQ(p.exactly(3), "bye");
         if (port == "1") p.finish_sending();
         EXPECT_EQ(p.rest(), port == "1" ? "" : "<reset>");
@@ -193,7 +183,7 @@ TEST(tunnel, goes_on_one_way_when_the_peer_has_sent_all) {
         tunnelling());
     raw_peer p(s.port());
     p.send(connect_request);
-    head_of(p);
+    p.head();
     p.finish_sending();
     ended.get_future().wait();
     // From this thread.
@@ -224,7 +214,7 @@ TEST(tunnel, holds_its_peer_back_while_its_reader_pauses) {
         tunnelling());
     raw_peer p(s.port());
     p.send(connect_request);
-    head_of(p);
+    p.head();
     const std::string much(64 << 20, 'x');
     const std::size_t sent = p.send_until_stuck(much, 300);
     EXPECT_LT(sent, much.size());
@@ -271,7 +261,7 @@ TEST(tunnel, ends_when_nothing_moves) {
         options);
     raw_peer p(s.port());
     p.send(connect_request);
-    head_of(p);
+    p.head();
     EXPECT_EQ(p.rest(), "<reset>");
     EXPECT_EQ(reader.get_future().get(), errc::timed_out);
     writer.get_future().wait();
@@ -294,7 +284,7 @@ TEST(tunnel, may_be_opened_later_and_too_late) {
         EXPECT_EQ(came.get_future().get(), "early");
         t.to_peer.write("hi");
         t.to_peer.finish();
-        head_of(p);
+        p.head();
         EXPECT_EQ(p.exactly(2), "hi");
     }
     asked = {};
@@ -332,7 +322,7 @@ TEST(tunnel, is_told_that_the_server_stops_and_ends_with_the_drain) {
         options);
     raw_peer p(s.port());
     p.send(connect_request);
-    head_of(p);
+    p.head();
     s.stop();
     EXPECT_EQ(end.get_future().get(), errc::closed_early);
     EXPECT_EQ(p.rest(), "<reset>");
@@ -349,7 +339,7 @@ TEST(tunnel, is_logged_when_it_has_ended) {
     served s(echo, options);
     raw_peer p(s.port());
     p.send(connect_request + "hello");
-    const std::string head = head_of(p);
+    const std::string head = p.head();
     EXPECT_EQ(p.exactly(5), "hello");
     EXPECT_EQ(records, 0);
     p.finish_sending();
@@ -378,7 +368,7 @@ TEST(tunnel, goes_through_a_router) {
     EXPECT_EQ(p.response(), "(close) 407 ");
     raw_peer q(s.port());
     q.send("CONNECT a:1 HTTP/1.1\r\nHost: a\r\nProxy-Authorization: Basic x\r\n\r\nhi");
-    EXPECT_EQ(head_of(q).substr(0, 12), "HTTP/1.1 200");
+    EXPECT_EQ(q.head().substr(0, 12), "HTTP/1.1 200");
     EXPECT_EQ(q.exactly(2), "hi");
 }
 
