@@ -181,18 +181,27 @@ def test_a_window_of_8_bits_is_kept_or_declined() -> None:
     assert outcome("server_window_8", saying(HI)).outcome == "not_applicable"
 
 
-def test_the_code_of_another_fault_is_a_fault_too() -> None:
+def test_the_code_of_a_failed_connection_is_no_must_but_of_a_close_frame() -> None:
     def closing(code: int) -> Reply:
         return saying(encode_frame(CLOSE, code.to_bytes(2), mask=False))
 
     def closes(data: bytes) -> bool:
         return not data.startswith(b"GET")
 
-    for id_, best in (("utf8_byte", 1007), ("opcode_3", 1002), ("close_code_999", 1002)):
-        for code in (best, 1003, 1008, 4000):
-            assert outcome(id_, closing(code), closes=closes).outcome == "passed", (id_, code)
-        for code in (1000, 1001, 1005):
-            assert outcome(id_, closing(code), closes=closes).outcome == "failed", (id_, code)
+    def of(id_: str, code: int) -> str:
+        return outcome(id_, closing(code), closes=closes).outcome
+
+    for code in (1002, 1003, 1007, 1008, 4000):
+        for id_ in ("utf8_byte", "opcode_3", "close_one_byte", "close_code_999", "failure_code"):
+            assert of(id_, code) == "passed", (id_, code)
+    for code in (1000, 1001, 1005):
+        for id_ in ("utf8_byte", "opcode_3", "continuation_rsv1"):
+            assert of(id_, code) == "passed", (id_, code)
+        for id_ in ("close_one_byte", "close_126", "close_code_999", "failure_code_of_text"):
+            assert of(id_, code) == "failed", (id_, code)
+    assert outcome("failure_code", saying(b""), closes=closes).outcome == "failed"
+    twice = b"".join(encode_frame(CLOSE, one, mask=False) for one in (b"\x03\xea", b"\x03\xe8"))
+    assert outcome("close_one_byte", saying(twice), closes=closes).outcome == "passed"
 
 
 def test_a_server_may_end_each_message_with_a_final_block() -> None:

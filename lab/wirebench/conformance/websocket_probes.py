@@ -16,7 +16,7 @@ from wirebench.verify.websocket import UPGRADE, Frame, WebSocket, handshake
 
 Talk = Callable[[WebSocket], str]
 
-PROTOCOL_ERROR, INVALID_DATA, NORMAL = 1002, 1007, 1000  # RFC 6455 section 7.4.1
+NORMAL = 1000  # RFC 6455 section 7.4.1
 FAULTS = frozenset((1002, 1003, 1007, 1008, 1009, 1010, 1011, *range(3000, 5000)))
 """Codes that say that something was wrong. The standard gives each a meaning, and no sentence says
 which one an endpoint must send (section 7.1.7: an appropriate one).
@@ -61,47 +61,57 @@ def talking(talk: Talk) -> Callable[[Target], str]:
     return run
 
 
-def failing(data: bytes, *codes: int) -> Callable[[Target], str]:
+def failing(data: bytes, *, closing: bool = False) -> Callable[[Target], str]:
     """These bytes make the server fail the connection (RFC 6455 section 7.1.7): a close frame or
-    none, and the end.
+    none, and the end. ``closing``: as ``fails`` has it.
     """
 
     def talk(websocket: WebSocket) -> str:
         with suppress(PeerError):
             websocket.connection.send(data)
-        return fails(websocket, *codes)
+        return fails(websocket, closing=closing)
 
     return talking(talk)
 
 
-def _failing(id_: str, standard: str, sent: str, data: bytes, *codes: int) -> Probe:
-    return _probe(id_, standard, sent, "the connection's end", failing(data, *codes))
+def _failing(id_: str, standard: str, sent: str, data: bytes) -> Probe:
+    return _probe(id_, standard, sent, "the connection's end", failing(data))
 
 
-def fails(websocket: WebSocket, *codes: int) -> str:
-    """``codes``: those that fit best. Others of ``FAULTS`` pass too; none given: any passes."""
-    said = "no close frame"
+def fails(websocket: WebSocket, *, closing: bool = False) -> str:
+    """``closing``: what is wrong is a close frame. A server that does not see that ends the
+    connection as well, and its code tells; else the code is no MUST (see ``failure_code``). Only
+    that of the first close frame: the peer listens to no other (section 7.1.5).
+    """
+    said = ""
     while True:
         try:
             frame = websocket.read_frame()
         except PeerError as error:
             if is_end(error):
-                return f"{said}, and the end of the connection"
+                return f"{said or 'no close frame'}, and the end of the connection"
             raise Mismatch(
-                expected="the end of the connection", received=f"{said}; {error}"
+                expected="the end of the connection",
+                received=f"{said or 'no close frame'}; {error}",
             ) from error
         if frame.opcode != CLOSE:
             raise Mismatch(expected="the end of the connection", received=frame.describe())
-        code = struct.unpack(">H", frame.payload[:2])[0] if len(frame.payload) >= 2 else None
-        if codes and code is not None and code not in FAULTS:
+        code = _code_of(frame)
+        if closing and not said and code is not None and code not in FAULTS:
             raise Mismatch(
-                expected=f"close code {' or '.join(map(str, codes))}", received=f"close code {code}"
+                expected="the code of a fault, as 1002 or 1007", received=f"close code {code}"
             )
-        said = f"close code {code}" if code is not None else "a close frame without a code"
+        said = said or (
+            f"close code {code}" if code is not None else "a close frame without a code"
+        )
         if not websocket.connection.is_closed_by_peer(CLOSE_WITHIN_S / 4):
             # It may wait for our close frame before it ends the connection.
             with suppress(PeerError):
                 websocket.send(CLOSE, frame.payload)
+
+
+def _code_of(frame: Frame) -> int | None:
+    return struct.unpack(">H", frame.payload[:2])[0] if len(frame.payload) >= 2 else None
 
 
 def echoes(websocket: WebSocket, opcode: int, payload: bytes) -> str:
@@ -256,7 +266,6 @@ def _frames() -> Iterator[Probe]:
             "6455 5.2 MUST",
             f"a frame with reserved bit {name[3]} set",
             encode_frame(TEXT, b"hi", reserved=bit),
-            PROTOCOL_ERROR,
         )
     for opcode in (*range(3, 8), *range(11, 16)):
         yield _failing(
@@ -264,7 +273,6 @@ def _frames() -> Iterator[Probe]:
             "6455 5.2 MUST",
             f"a frame of the reserved opcode {opcode}",
             encode_frame(opcode, b"hi"),
-            PROTOCOL_ERROR,
         )
     yield _failing(
         "length_top_bit",
@@ -317,14 +325,12 @@ def _fragments() -> Iterator[Probe]:
         "6455 5.4 MUST",
         "a continuation frame of no message",
         encode_frame(CONTINUATION, b"x"),
-        PROTOCOL_ERROR,
     )
     yield _failing(
         "message_inside_message",
         "6455 5.4 MUST",
         "a text frame inside a fragmented message",
         encode_frame(TEXT, b"a", fin=False) + encode_frame(TEXT, b"b"),
-        PROTOCOL_ERROR,
     )
 
 
@@ -373,14 +379,12 @@ def _control_frames() -> Iterator[Probe]:
         "6455 5.5 MUST",
         "a ping of 126 bytes",
         encode_frame(PING, bytes(126)),
-        PROTOCOL_ERROR,
     )
     yield _failing(
         "ping_fragmented",
         "6455 5.5 MUST",
         "a ping in two frames",
         encode_frame(PING, b"a", fin=False),
-        PROTOCOL_ERROR,
     )
 
 
@@ -415,14 +419,12 @@ def _utf8() -> Iterator[Probe]:
             "6455 8.1 MUST",
             f"a text message of the bytes {text.hex(' ')}",
             encode_frame(TEXT, b"ok" + text),
-            INVALID_DATA,
         )
     yield _failing(
         "utf8_across_frames",
         "6455 8.1 MUST",
         "a text message that is wrong only where two frames meet",
         encode_frame(TEXT, b"\xe6", fin=False) + encode_frame(CONTINUATION, b"x"),
-        INVALID_DATA,
     )
 
 
@@ -455,6 +457,29 @@ def _closing() -> Iterator[Probe]:
             raise Mismatch(expected="a close frame and no echo", received=frame.describe())
         return frame.describe()
 
+    def failure_code(data: bytes) -> Talk:
+        def talk(websocket: WebSocket) -> str:
+            websocket.connection.send(data)
+            frame = websocket.read_frame()
+            if frame.opcode != CLOSE or _code_of(frame) not in FAULTS:
+                raise Mismatch(
+                    expected="a close frame with the code of a fault", received=frame.describe()
+                )
+            return f"close code {_code_of(frame)}"
+
+        return talk
+
+    for name, what, data in (
+        ("", "a frame of the reserved opcode 3", encode_frame(3, b"hi")),
+        ("_of_text", "a text message that is not UTF-8", encode_frame(TEXT, b"\xff")),
+    ):
+        yield _probe(
+            f"failure_code{name}",
+            "6455 7.1.7 SHOULD",
+            what,
+            "a close frame with the code of a fault, as 1002 or 1007",
+            talking(failure_code(data)),
+        )
     answer = "a close frame, then the end of the connection"
     yield _probe(
         "close_empty",
@@ -478,19 +503,19 @@ def _closing() -> Iterator[Probe]:
         "a close frame and no echo",
         talking(nothing_after),
     )
-    yield _failing(
+    yield _probe(
         "close_one_byte",
         "6455 5.5.1 MUST",
         "a close frame of one byte",
-        encode_frame(CLOSE, b"x"),
-        PROTOCOL_ERROR,
+        "the connection's end, not code 1000",
+        failing(encode_frame(CLOSE, b"x"), closing=True),
     )
     yield _probe(
         "close_reason_utf8",
         "6455 5.5.1 MUST",
         "a close frame whose reason is not UTF-8",
         "the connection's end, not code 1000",
-        failing(encode_frame(CLOSE, code(NORMAL, b"\xff")), INVALID_DATA, PROTOCOL_ERROR),
+        failing(encode_frame(CLOSE, code(NORMAL, b"\xff")), closing=True),
     )
     for number in (0, 999, 1004, 1005, 1006, 1015, 2999, 5000):
         yield _probe(
@@ -498,5 +523,5 @@ def _closing() -> Iterator[Probe]:
             "6455 7.4 SHOULD",
             f"a close frame with code {number}, which must not be sent",
             "the connection's end with the code of a fault, as 1002",
-            failing(encode_frame(CLOSE, code(number)), PROTOCOL_ERROR),
+            failing(encode_frame(CLOSE, code(number)), closing=True),
         )

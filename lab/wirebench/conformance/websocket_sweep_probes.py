@@ -12,8 +12,6 @@ from functools import partial
 from wirebench.conformance.asking import CLOSE_WITHIN_S, connected, head, is_end, refusal
 from wirebench.conformance.types import Probe, Target, probe
 from wirebench.conformance.websocket_probes import (
-    INVALID_DATA,
-    PROTOCOL_ERROR,
     echoes,
     failing,
     fails,
@@ -370,7 +368,7 @@ def _frames() -> Iterator[Probe]:
             f"6455 {standard} MUST",
             sent,
             "the connection's end",
-            failing(data, PROTOCOL_ERROR),
+            failing(data, closing=name.startswith("close_")),
         )
     for name, data in (
         ("ping", encode_frame(PING, b"p", mask=False)),
@@ -476,7 +474,7 @@ def _codes() -> Iterator[Probe]:
             "6455 7.4 SHOULD",
             f"a close frame with code {number}, which is not to be sent",
             "the connection's end with the code of a fault, as 1002",
-            failing(encode_frame(CLOSE, struct.pack(">H", number)), PROTOCOL_ERROR),
+            failing(encode_frame(CLOSE, struct.pack(">H", number)), closing=True),
         )
     for name, reason in (
         ("overlong", b"\xc0\x80"),
@@ -488,7 +486,5 @@ def _codes() -> Iterator[Probe]:
             "6455 8.1 MUST",
             f"a close frame whose reason is {reason.hex(' ')}",
             "the connection's end, not code 1000",
-            failing(
-                encode_frame(CLOSE, struct.pack(">H", 1000) + reason), INVALID_DATA, PROTOCOL_ERROR
-            ),
+            failing(encode_frame(CLOSE, struct.pack(">H", 1000) + reason), closing=True),
         )
