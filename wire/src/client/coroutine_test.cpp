@@ -424,8 +424,8 @@ TEST(ws_coroutines, a_channel_that_is_full_tells_its_sender_of_the_end) {
     for (const auto until = clock::now() + 10s; !group.empty() && clock::now() < until;)
         loop->run_once(10ms);
     EXPECT_TRUE(group.empty());
-    EXPECT_EQ(said, std::string(to_string(errc::closed_early)) +
-                        " the session has ended with code 1006");
+    EXPECT_EQ(said,
+              std::string(to_string(errc::closed_early)) + " the session has ended with code 1006");
 }
 TEST(ws_coroutines, a_channel_that_is_full_can_close) {
     flood from(30'000);

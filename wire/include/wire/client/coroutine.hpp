@@ -92,7 +92,7 @@ public:
     // errc::closed_early, with the close code in its message, when there will be none. Messages
     // that nobody has received yet wait; with limits::max_message_bytes of them the channel stops
     // reading until half of that was received, so that TCP slows the server down. Meanwhile no ping
-    // of the server is answered and its end is not noticed: receive in time.
+    // of the server is answered, and only who sends hears of its end: receive in time.
     receiving receive() noexcept;
     // Sends one message, of which nothing is needed after this call; text must be UTF-8.
     // `co_await channel.send(data)` resumes, with a result<void>, once no more than
