@@ -130,6 +130,22 @@ TEST(metrics, limits_and_timeouts) {
     EXPECT_EQ(now["wire_timeouts_total{phase=\"idle\"}"], "1");
     EXPECT_EQ(now["wire_connections_refused_total{reason=\"max_connections\"}"], "1");
 }
+// With io_uring the process has descriptors left when a loop's table of sockets is full.
+TEST(metrics, connections_that_a_loop_cannot_hold) {
+    server_options options;
+    options.loop = {.engine = loop_engine::io_uring, .max_streams = 1};
+    if (const auto loop = event_loop::create(options.loop); !loop)
+        GTEST_SKIP() << loop.error().message;
+    const auto counts = std::make_shared<metrics>();
+    options.metrics = counts;
+    testing::served s([](response res) { res.send("x"); }, options);
+    testing::raw_peer held(s.port());
+    held.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(held.response(), "200 x");
+    EXPECT_EQ(testing::raw_peer(s.port()).rest(), "");
+    auto now = wait_for(*counts, "wire_connections_refused_total{reason=\"max_connections\"}", "1");
+    EXPECT_EQ(now["wire_connections_open"], "1");
+}
 TEST(metrics, websockets) {
     const auto counts = std::make_shared<metrics>();
     server_options options;

@@ -193,7 +193,11 @@ void worker::serve(unique_fd socket, const address& peer, const address* proxy) 
         if (!tls) return;  // memory is short
         c->set_filter(*std::move(tls));
     }
-    if (!c->attach(*loop_, std::move(socket))) return;
+    if (!c->attach(*loop_, std::move(socket))) {
+        // The loop can hold no more.
+        if (observer_) observer_->refused(refusal::limit);
+        return;
+    }
     if (peers_ != nullptr && !peers_->add(peer)) {
         if (observer_) observer_->refused(refusal::address);
         return;

@@ -42,7 +42,8 @@ public:
     // made. The counts are read one after another while loops go on counting.
     //
     // - wire_connections_open, wire_connections_accepted_total,
-    //   wire_connections_refused_total{reason}
+    //   wire_connections_refused_total{reason}: max_connections also counts those that a loop
+    //   cannot hold (loop_options::max_streams)
     // - wire_handshake_failures_total: connections that ended in their TLS handshake, those that a
     //   time limit ended included
     // - wire_requests_total{method,status}: by class of status, "2xx"; "none" for requests whose
