@@ -138,7 +138,7 @@ TEST_F(coded_responses, can_be_read_as_far_as_they_were_written) {
         testing::raw_peer p(server->port());
         p.send(testing::get("/events", "Accept-Encoding: " + std::string(to_string(c)) + "\r\n"));
         started.get_future().wait();
-        testing::p.head();
+        p.head();
         auto reader = *body_decoder::of(to_string(c), {});
         for (int i = 0; i < 5; ++i) {
             const std::string event = "data: " + std::to_string(i) + "\n\n";

@@ -9,7 +9,6 @@
 namespace wire::http::compress_pieces_test {
 
 using namespace std::chrono_literals;
-using testing::head_of;
 using testing::next_chunk;
 using testing::noise;
 using testing::raw_peer;

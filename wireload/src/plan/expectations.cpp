@@ -9,7 +9,7 @@ std::optional<status_set> status_set::parse(std::string_view text) {
     out.text_ = text;
     while (true) {
         const std::string_view item = text.substr(0, text.find(','));
-        if (item.size() != 3 || item[0] < '1' || item[0] > '5') return std::nullopt;
+        if (item.size() != 3 || item[0] < '1' || item[0] > '9') return std::nullopt;
         const std::size_t base = static_cast<std::size_t>(item[0] - '1') * 100;
         if (item.substr(1) == "xx") {
             std::fill_n(out.allowed_.begin() + static_cast<std::ptrdiff_t>(base), 100, true);

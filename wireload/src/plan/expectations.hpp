@@ -9,18 +9,19 @@
 
 namespace wireload {
 
-// Statuses that count as right: single ones and whole classes ("200,204", "2xx").
+// Statuses that count as right: single ones and whole classes ("200,204", "2xx"), up to 999, since
+// servers use those beyond 599 as well.
 class status_set {
 public:
     // Absent when `text` is not such a list.
     static std::optional<status_set> parse(std::string_view text);
     bool contains(int status) const noexcept {
-        return status >= 100 && status <= 599 && allowed_[static_cast<std::size_t>(status - 100)];
+        return status >= 100 && status <= 999 && allowed_[static_cast<std::size_t>(status - 100)];
     }
     const std::string& text() const noexcept { return text_; }
 
 private:
-    std::vector<bool> allowed_ = std::vector<bool>(500, false);
+    std::vector<bool> allowed_ = std::vector<bool>(900, false);
     std::string text_;
 };
 

@@ -209,4 +209,14 @@ TEST(ReplyChecks, SaysWhatIsWrongWithACheck) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "'Name: value'", problem(e));
 }
 
+TEST(StatusSet, HasWhatAStatusLineMayHave) {
+    const auto set = status_set::parse("200,999,6xx");
+    ASSERT_TRUE(set);
+    for (const int status : {200, 600, 699, 999}) EXPECT_TRUE(set->contains(status)) << status;
+    for (const int status : {0, 99, 100, 201, 599, 700, 998, 1000})
+        EXPECT_FALSE(set->contains(status)) << status;
+    for (const char* text : {"", "20", "099", "0xx", "1000", "200,", "2x0"})
+        EXPECT_FALSE(status_set::parse(text)) << text;
+}
+
 }  // namespace wireload::reply_checks_test
