@@ -45,10 +45,20 @@ void client_core::stop() {
 
 // ---- requests ----
 
+namespace {
+
+// A job without a callback is one that was cancelled: who wants no answer has one that takes it.
+async_client::callback or_nobody(async_client::callback done) {
+    if (done) return done;
+    return [](const result<reply>&) {};
+}
+
+}  // namespace
+
 request_id client_core::send(client_request request, async_client::callback done) {
     auto job = std::make_unique<client_job>();
     job->request = std::move(request);
-    job->done = std::move(done);
+    job->done = or_nobody(std::move(done));
     if (job->request.source) job->streamed = std::make_unique<client_transfer>();
     return begin(std::move(job));
 }
@@ -56,7 +66,7 @@ request_id client_core::send(client_request request, async_client::callback done
 request_id client_core::send(client_request request, response_pieces to) {
     auto job = std::make_unique<client_job>();
     job->request = std::move(request);
-    job->done = std::move(to.end);
+    job->done = or_nobody(std::move(to.end));
     job->streamed = std::make_unique<client_transfer>();
     job->streamed->in_pieces = true;
     job->streamed->head = std::move(to.head);

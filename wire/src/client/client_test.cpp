@@ -420,5 +420,29 @@ TEST(client, lets_through_what_its_callers_functions_throw) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "answer");
 }
+// Who wants no answer has what all others have: redirects, errors that end nothing else.
+TEST(client, may_have_nobody_to_tell) {
+    std::atomic<int> arrived{0};
+    served s([&arrived](response res) {
+        if (res.request().path() == "/") return res.redirect("/there");
+        ++arrived;
+        res.send("x");
+    });
+    const auto loop = *event_loop::create();
+    {
+        async_client c(*loop);
+        c.get(url(s), {});
+        response_pieces to;
+        c.send(make_request(method::get, url(s)), std::move(to));
+        c.get("nonsense", {});
+        c.cancel(c.send(make_request(method::get, url(s)), async_client::callback()));
+        const auto until = clock::now() + 10s;
+        while (arrived < 2 && clock::now() < until) loop->run_once(10ms);
+        EXPECT_EQ(arrived, 2);
+        c.get(url(s), {});
+        c.get("nonsense", {});
+    }
+    loop->run_once(0ms);
+}
 
 }  // namespace wire::http::client_test

@@ -192,6 +192,7 @@ private:
 
 request_id download(async_client& client, client_request request, std::string path,
                     download_options options, async_client::callback done) {
+    if (!done) done = [](const result<reply>&) {};
     auto d = std::make_shared<file_download>(std::move(path), std::move(options));
     if (error refused = d->begin(request)) {
         client.loop().post([done = std::move(done), refused = std::move(refused)]() mutable {

@@ -95,6 +95,13 @@ TEST_F(downloads, are_whole_files) {
         EXPECT_EQ(told_whole, content.size());
     }
 }
+TEST_F(downloads, may_have_nobody_to_tell) {
+    served s([](response res) { res.send("new"); });
+    const std::string url = "http://127.0.0.1:" + std::to_string(s.port()) + "/";
+    download(c(), make_request(method::get, url), "/nowhere/at/all", {}, {});
+    download(c(), make_request(method::get, url), path, {}, {});
+    EXPECT_TRUE(run_until([&] { return read(path) == "new"; }));
+}
 TEST_F(downloads, leave_the_file_before_where_there_is_none) {
     write(path, "before");
     EXPECT_EQ(answered("HTTP/1.1 404 No\r\nContent-Length: 5\r\n\r\nsorry"), "404");

@@ -62,7 +62,7 @@ struct shared_client_state {
             client->send(std::move(request),
                          [this, id, done = std::move(done)](result<http::reply> got) mutable {
                              under_way.erase(id);
-                             done(std::move(got));
+                             if (done) done(std::move(got));
                          });
         under_way.emplace(id, mine);
     }
@@ -96,7 +96,7 @@ http::request_id shared_client_state::start(http::client_request request,
     };
     const http::request_id id = last_id.fetch_add(1, std::memory_order_relaxed) + 1;
     call made{this, id, std::move(request), std::move(done)};
-    if (!post(made)) made.done(gone(made.request.url));
+    if (!post(made) && made.done) made.done(gone(made.request.url));
     return id;
 }
 

@@ -111,6 +111,15 @@ TEST(shared_client, answers_by_callback_and_future) {
     EXPECT_EQ(told.get_future().get(), "200 GET /c ");
     EXPECT_EQ(show(later.get()), "200 PUT /f body");
 }
+TEST(shared_client, may_have_nobody_to_tell) {
+    served s(mirror);
+    const auto client = make();
+    client->send(make_request(method::get, root(s) + "/"), {});
+    client->send(make_request(method::get, "nonsense"), {});
+    EXPECT_EQ(show(client->get(root(s) + "/a")), "200 GET /a ");
+    client->stop();
+    client->send(make_request(method::get, root(s) + "/"), {});
+}
 TEST(shared_client, lends_its_loop_and_its_client) {
     served s(mirror);
     const auto client = make();

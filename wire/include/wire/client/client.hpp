@@ -180,7 +180,7 @@ public:
 
     // Sends a request and returns its id, which cancel() takes. `done` is called exactly once, from
     // the loop and never from inside this call, also when the request is refused at once. Inside
-    // `done` new requests may be sent.
+    // `done` new requests may be sent. An empty one is for who does not care.
     request_id send(client_request request, callback done);
     // The same with the response's body in pieces, for bodies that should not be in memory whole.
     request_id send(client_request request, response_pieces to);

@@ -59,8 +59,8 @@ public:
     result<http::reply> send(http::client_request request);
     // Sends the request and returns its id, which cancel() takes. `done` is called exactly once,
     // later and on the client's thread; only after stop() it is called inside this call, on the
-    // caller's thread. Requests that the thread has not taken up yet are not bounded; from then on
-    // client_options::max_waiting is.
+    // caller's thread. An empty one is for who does not care. Requests that the thread has not
+    // taken up yet are not bounded; from then on client_options::max_waiting is.
     http::request_id send(http::client_request request, callback done);
     // The same as a future, which is always fulfilled. Do not wait for it on the client's thread.
     std::future<result<http::reply>> submit(http::client_request request);
