@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import IO, NoReturn
 
 import typer
@@ -74,6 +76,23 @@ def say_warning(message: str) -> None:
     errors = error_console()
     errors.print("[yellow]warning:[/] ", end="")
     errors.print(message, markup=False, soft_wrap=True)
+
+
+def write_plainly(path: Path, text: str) -> None:
+    """Into a pipe or device, too."""
+    path.write_text(text, encoding="utf-8")
+
+
+def write_file(
+    path: Path, text: str, *, write: Callable[[Path, str], object] = write_plainly
+) -> bool:
+    """Whether it could be written; it is said where not."""
+    try:
+        write(path, text)
+    except OSError as error:
+        say_warning(f"{path}: not written: {error.strerror}")
+        return False
+    return True
 
 
 def fail(message: str, *, code: int = EXIT_FAILED) -> NoReturn:

@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.cli.arguments import check_outputs, options_given
-from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, fail, for_tables
+from wirebench.cli.console import (
+    EXIT_FAILED,
+    EXIT_UNAVAILABLE,
+    console,
+    fail,
+    for_tables,
+    write_file,
+)
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -34,7 +41,7 @@ from wirebench.cli.duel_options import (
     Window,
     Wireload,
 )
-from wirebench.cli.duel_run import request_of, run_duel, unit_of_load, write_file
+from wirebench.cli.duel_run import request_of, run_duel, unit_of_load
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

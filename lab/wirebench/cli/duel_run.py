@@ -224,23 +224,6 @@ def _check_text(option: str, words: Sequence[str]) -> None:
             raise CatalogError(f"{option}: expected UTF-8, got {word!r}") from None
 
 
-def write_plainly(path: Path, text: str) -> None:
-    """Into a pipe or device, too."""
-    path.write_text(text, encoding="utf-8")
-
-
-def write_file(
-    path: Path, text: str, *, write: Callable[[Path, str], object] = write_plainly
-) -> bool:
-    """Whether it could be written; it is said where not."""
-    try:
-        write(path, text)
-    except OSError as error:
-        say_warning(f"{path}: not written: {error.strerror}")
-        return False
-    return True
-
-
 class StoppedError(Exception):
     """Raised by ``watch``: the duel ends here, with what it has."""
 

@@ -18,6 +18,7 @@ from wirebench.cli.console import (
     console,
     fail,
     say_warning,
+    write_file,
 )
 from wirebench.run.session import NOTHING_VALID
 
@@ -129,14 +130,12 @@ def load(
         write(whole, out)
     for line in lines(whole):
         say(line)
-    if html_file is not None:
-        from wirebench.cli.duel_run import write_file
-
-        if not write_file(html_file, page(whole, words)) and not (whole.void or whole.errors):
-            raise typer.Exit(EXIT_UNAVAILABLE)
+    written = html_file is None or write_file(html_file, page(whole, words))
     if whole.void:
         raise typer.Exit(NOTHING_VALID)
-    raise typer.Exit(EXIT_FAILED if whole.errors else EXIT_OK)
+    if whole.errors:
+        raise typer.Exit(EXIT_FAILED)
+    raise typer.Exit(EXIT_OK if written else EXIT_UNAVAILABLE)
 
 
 def write(whole: Whole, folder: Path) -> None:

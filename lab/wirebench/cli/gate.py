@@ -13,7 +13,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, for_tables, say_warning
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, for_tables, say_warning, write_file
 from wirebench.cli.duel_options import (
     RESULT,
     Blocks,
@@ -41,7 +41,6 @@ from wirebench.cli.duel_run import (
     StoppedError,
     request_of,
     run_duel,
-    write_file,
 )
 from wirebench.cli.report import two_runs
 

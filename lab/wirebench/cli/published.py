@@ -15,7 +15,7 @@ from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.published import Published, published_of, published_studies
 from wirebench.catalog.study_files import load_studies
 from wirebench.cli.arguments import check_output
-from wirebench.cli.console import EXIT_UNAVAILABLE, console, error_console, for_tables
+from wirebench.cli.console import EXIT_UNAVAILABLE, console, error_console, for_tables, write_file
 from wirebench.cli.report import RESULTS, find_run
 
 if TYPE_CHECKING:
@@ -57,7 +57,6 @@ def published(
     run's verdicts say, refuted where some of it is not, undecided where verdicts are missing, and
     not tested where the run has nothing of it. What confirms it may have another cause.
     """
-    from wirebench.cli.duel_run import write_file
     from wirebench.report.article import of_run, of_runs
     from wirebench.report.article_text import markdown
     from wirebench.store.jsonl import StoreError
