@@ -288,20 +288,15 @@ TEST(ws_blocking_client, keeps_no_more_than_its_limit_while_it_sends) {
 }
 // However much it is sent meanwhile, and a server that waits for just that.
 TEST(ws_blocking_client, hears_a_server_that_waits_to_be_heard) {
-    std::atomic<bool> got = false;
     http::server_options large;
     large.limits.max_message_bytes = 30'000'000;
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
-        const auto fill = [&](session& to) {
-            while (!got && to.send(std::string(100, 'x'))) {}
-        };
-        s.on_drained(fill);
-        s.on_message([&](session& s, message) {
-            got = true;
-            s.send("all");
+        s.on_drained([left = 100'000](session& to) mutable {
+            while (left > 0 && to.send(std::string(100, 'x'))) --left;
         });
-        fill(s);
+        s.on_message([](session& s, message) { s.send("all"); });
+        while (s.send(std::string(100, 'x'))) {}
     });
     served s(std::move(r), large);
     dial_options options;

@@ -130,8 +130,8 @@ TEST(ws_dialer, hears_its_server_however_much_it_sends) {
         loop->run_once(10ms);
     EXPECT_EQ(heard, 100);
 }
-// Nor where the server takes nothing itself while it has something to send. The client's answers
-// stand behind what it sends, and stay few: the server sends much more than it takes meanwhile.
+// Nor where the server takes nothing itself while it has something to send. The client answers each
+// message, and its answers stand behind what it sends.
 TEST(ws_dialer, hears_a_server_that_waits_to_be_heard) {
     constexpr std::size_t size = 10'000'000;
     std::atomic<bool> got = false;
@@ -139,22 +139,18 @@ TEST(ws_dialer, hears_a_server_that_waits_to_be_heard) {
     large.limits.max_message_bytes = size;
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
-        const auto fill = [&](session& to) {
-            while (!got && to.send(std::string(1000, 'x'))) {}
-        };
-        s.on_drained(fill);
+        s.on_drained([left = 20'000](session& to) mutable {
+            while (left > 0 && to.send(std::string(1000, 'x'))) --left;
+        });
         s.on_message([&](session&, message m) { got = got || m.data.size() == size; });
-        fill(s);
+        while (s.send(std::string(1000, 'x'))) {}
     });
     served s(std::move(r), large);
     auto loop = *event_loop::create();
     dialer d(*loop);
-    int heard = 0;
     d.dial(ws_url(s, "/"), {}, [&](result<session*> opened) {
         ASSERT_TRUE(opened);
-        (*opened)->on_message([&heard](session& s, message) {
-            if (++heard <= 10) s.send("seen");
-        });
+        (*opened)->on_message([](session& s, message) { s.send("seen"); });
         (*opened)->send(std::string(size, 'x'), opcode::binary);
     });
     for (const auto until = clock::now() + 60s; !got && clock::now() < until;) loop->run_once(10ms);
@@ -196,6 +192,33 @@ TEST(ws_dialer, answers_no_more_than_its_limit_to_a_server_that_takes_nothing) {
         EXPECT_LT(most_unsent, 4 * limits().max_unsent_bytes);
         over.set_value();
     }
+}
+// Nor where its messages are short and the answers long, so that one piece brings many of them.
+TEST(ws_dialer, answers_no_more_than_its_limit_to_many_short_messages) {
+    constexpr std::size_t each = 100'000;
+    std::promise<void> over;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        std::string frames;
+        for (int i = 0; i < 30'000; ++i) frames += std::string_view("\x81\x00", 2);
+        v.send(frames);
+        over.get_future().wait();
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    std::size_t most_unsent = 0;
+    d.dial(raw.url("/", "ws"), {}, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_message([&](session& s, message) {
+            s.send(std::string(each, 'x'));
+            most_unsent = std::max(most_unsent, s.unsent());
+        });
+    });
+    for (const auto until = clock::now() + 1s; clock::now() < until;) loop->run_once(10ms);
+    EXPECT_GT(most_unsent, limits().max_unsent_bytes);
+    EXPECT_LT(most_unsent, 4 * limits().max_unsent_bytes);
+    over.set_value();
 }
 // A server that refuses what it is sent says why and takes no more of it. Whether it resets the
 // connection, or ends its half and reads on later.

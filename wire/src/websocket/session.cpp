@@ -261,7 +261,7 @@ std::size_t session_core::receive(std::span<char> bytes) {
 }
 
 std::size_t session_core::take(std::span<char> bytes) {
-    const bool notes_answers = side == role::client && congested;
+    bool notes_answers = side == role::client && congested;
     std::size_t unsent = notes_answers ? connection->unsent() : 0;
     if (notes_answers) {
         if (unsent == 0) extra().answers = 0;
@@ -295,6 +295,9 @@ std::size_t session_core::take(std::span<char> bytes) {
         if (notes_answers) {
             const std::size_t before = std::exchange(unsent, connection->unsent());
             if (unsent > before) extra().answers += unsent - before;
+        } else if (side == role::client && congested) {  // since this message: the next ones count
+            notes_answers = true;
+            unsent = connection->unsent();
         }
         if (connection->unsent() > bounds->max_unsent_bytes && makes_peer_wait()) return at;
     }
