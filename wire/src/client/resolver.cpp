@@ -33,6 +33,7 @@ resolver::~resolver() {
         back_->to = nullptr;
     }
     for (auto& [id, look_up] : under_way_) {
+        if (!look_up.thread.joinable()) continue;  // none could be started; its answer is posted
         if (look_up.is_users) {
             look_up.thread.join();
         } else {

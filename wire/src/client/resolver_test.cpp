@@ -102,6 +102,15 @@ TEST(resolver, tells_that_it_can_start_no_thread) {
     while (std::count(told.begin(), told.end(), ' ') < 3) loop->run_once();
     EXPECT_EQ(told.find("127.0.0.1:1 "), 0U) << told;
 }
+TEST(resolver, may_go_before_it_has_told_that_it_can_start_no_thread) {
+    const auto loop = *event_loop::create();
+    {
+        detail::resolver names(*loop);
+        const testing::no_threads none;
+        names.resolve("127.0.0.1", 80, {}, always, [](const answer&) { FAIL(); });
+    }
+    loop->run_once(0ms);
+}
 TEST(resolver, may_be_asked_by_those_whom_it_answers) {
     const auto loop = *event_loop::create();
     detail::resolver names(*loop);
