@@ -67,7 +67,12 @@ public:
     void watch(body_source& source) {
         if (!source) return;
         source.pull = [this, pull = std::move(source.pull)](buffer& out, std::size_t most) {
+            if (what_ != nullptr) return result<source_state>(errc::cancelled);  // rewind() threw
             return of([&] { return pull(out, most); }, result<source_state>(errc::cancelled));
+        };
+        if (!source.rewind) return;
+        source.rewind = [this, rewind = std::move(source.rewind)] {
+            of([&] { return rewind(), true; }, false);
         };
     }
     void rethrow() {

@@ -403,7 +403,13 @@ TEST(async_client, idle_connections_are_closed_in_time) {
 }
 // The loop and its connections are whole afterwards.
 TEST(client, lets_through_what_its_callers_functions_throw) {
-    served s([](response res) { res.send(std::string(res.request().body()) + "answer"); });
+    served s([](response res) {
+        if (res.request().path() == "/") {
+            res.send(std::string(res.request().body()) + "answer");
+        } else {
+            res.status(307).header("Location", "/").send("");
+        }
+    });
     auto c = *client::create();
     const std::string url = "http://127.0.0.1:" + std::to_string(s.port()) + "/";
     const auto get = [&url] { return make_request(method::get, url); };
@@ -416,6 +422,14 @@ TEST(client, lets_through_what_its_callers_functions_throw) {
     };
     EXPECT_THROW((void)c.send(upload), std::logic_error);
     EXPECT_THROW((void)c.send(upload, full), std::logic_error);
+    client_request again = make_request(method::put, url + "elsewhere");
+    again.source.length = 1;
+    again.source.pull = [](buffer& out, std::size_t) -> result<source_state> {
+        out.append("x");
+        return source_state::end;
+    };
+    again.source.rewind = [] { throw std::domain_error("no way back"); };
+    EXPECT_THROW((void)c.send(again), std::domain_error);
     const auto got = c.send(get());
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "answer");
