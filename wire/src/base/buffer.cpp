@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdlib>
+#include <limits>
 #include <new>
 
 namespace wire {
@@ -18,13 +19,15 @@ void buffer::release() noexcept {
 void buffer::make_room(std::size_t n) {
     const std::size_t used = size();
     const std::size_t room = capacity();
+    // Half of the address space, which nobody has: sums below cannot overflow.
+    constexpr std::size_t most = std::numeric_limits<std::size_t>::max() / 2;
+    if (n > most - used) throw std::bad_alloc();
     if (begin_ > 0 && used + n <= room && used <= room / 2) {
         std::memmove(data_, data_ + begin_, used);
         begin_ = 0;
         end_ = used;
         return;
     }
-    // Cannot overflow: both are parts of the address space.
     const std::size_t wanted = std::max({used + n, room * 2, std::size_t{256}});
     void* const made = std::malloc(sizeof(storage_head) + wanted);
     if (made == nullptr) throw std::bad_alloc();

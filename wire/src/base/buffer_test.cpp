@@ -75,6 +75,16 @@ TEST(buffer, reuses_freed_room_at_the_front) {
     EXPECT_EQ(b.capacity(), capacity);
     EXPECT_EQ(b.view(), std::string(56, 'a') + std::string(150, 'b'));
 }
+TEST(buffer, refuses_more_than_there_can_be) {
+    constexpr std::size_t all = std::numeric_limits<std::size_t>::max();
+    for (const std::size_t many : {all, all - 15, all - 300, all / 2 + 1}) {
+        buffer b;
+        EXPECT_THROW(b.prepare(many), std::bad_alloc);
+        b.append("ab");
+        EXPECT_THROW(b.prepare(many), std::bad_alloc);
+        EXPECT_EQ(b.view(), "ab");
+    }
+}
 // Storage that is not touched costs no memory.
 TEST(buffer, holds_more_than_four_gibibytes) {
     constexpr std::size_t many = (std::size_t{5} << 30) + 7;
