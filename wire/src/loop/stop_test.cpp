@@ -24,6 +24,13 @@ TEST_F(stop_tokens, a_sleep_ends_by_time_or_by_the_stop) {
     EXPECT_FALSE(block_on(*loop, sleep(1h)));
     EXPECT_FALSE(block_on(*loop, sleep(1h)));  // at once
 }
+TEST_F(stop_tokens, a_sleep_counts_from_the_call) {
+    loop->run_once(0ms);
+    std::this_thread::sleep_for(50ms);
+    const auto began = clock::now();
+    EXPECT_TRUE(block_on(*loop, sleep(40ms)));
+    EXPECT_GE(clock::now() - began, 40ms);
+}
 TEST_F(stop_tokens, a_sleep_for_ever_ends_by_the_stop) {
     loop->post([&] { source.request_stop(); });
     EXPECT_FALSE(block_on(*loop, sleep(event_loop::forever)));

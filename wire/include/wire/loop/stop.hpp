@@ -72,12 +72,12 @@ private:
     std::optional<std::stop_callback<notice>> on_stop_;
 };
 
-// `co_await sleep_for(loop, 10ms, token)`: the same after `delay`, counted from loop.now(). False
-// when a stop was requested.
+// `co_await sleep_for(loop, 10ms, token)`: the same after `delay`, counted as by sleep_for()
+// without a token. False when a stop was requested.
 template <typename Rep, typename Period>
 sleep_or_stop sleep_for(event_loop& loop, std::chrono::duration<Rep, Period> delay,
                         std::stop_token token) noexcept {
-    return {loop, loop.now() + detail::capped(delay), std::move(token)};
+    return {loop, loop.core().present() + detail::capped(delay), std::move(token)};
 }
 // `co_await stop_requested(loop, token)`: waits for the stop, without a time limit. False always.
 inline sleep_or_stop stop_requested(event_loop& loop, std::stop_token token) noexcept {
