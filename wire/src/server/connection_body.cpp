@@ -17,6 +17,7 @@ void connection::begin_body(bool peer_waits) {
     current_->body_from = worker_->loop().now();
     const request_head& head = current_->req.head_;
     body_plan plan;
+    worker_->exceptions().begin();
     try {
         plan = worker_->plan_body(current_->req);
     } catch (...) {

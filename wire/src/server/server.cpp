@@ -181,8 +181,8 @@ void server::run() {
     } others{this};
     for (std::size_t i = 1; i < state_->workers.size(); ++i)
         others.threads.emplace_back([w = state_->workers[i].get()] { w->run(); });
-    others.complete = true;  // else one could not be started
     state_->workers[0]->run();
+    others.complete = true;  // else one could not be started
 }
 
 int server::descriptor() noexcept { return state_->workers[0]->loop().descriptor(); }
