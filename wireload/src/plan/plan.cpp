@@ -328,7 +328,9 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
     auto sources = choose_sources(o, to, out->ports);
     if (auto* problem = std::get_if<std::string>(&sources)) return std::move(*problem);
     out->sources = std::get<std::vector<wire::address>>(std::move(sources));
-    out->choose_ports = should_choose_ports(o, out->ports);
+    // A port that we bind serves once, whatever the destination; the kernel's choice, once toward
+    // each.
+    out->choose_ports = to.size() == 1 && should_choose_ports(o, out->ports);
 
     // Replies are compared as they come, so a large body costs no memory; its length is bounded all
     // the same.
