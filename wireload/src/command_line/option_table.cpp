@@ -92,7 +92,9 @@ constexpr option_row open_rows[] = {
     {"--spin", "WHEN",
      "poll for events without sleeping in the last 60us before a request is due: auto (default: on "
      "CPUs given with --cpu; on others while no other task wants them, if one is left to the "
-     "server), always or never. At high rates this keeps a CPU busy; the time does not count as "
+     "server; not where a CPU quota leaves less than one CPU more than there are threads), always "
+     "or "
+     "never. At high rates this keeps a CPU busy; the time does not count as "
      "load of the generator",
      &raw::spin, "auto,always,never"},
 };
@@ -258,7 +260,8 @@ constexpr option_row gate_rows[] = {
      "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is "
      "pN (p50 to p99.99), min, mean or max with a time (in an open loop also lag_p99, service_p99 "
      "and so on), errors with a count or a share (errors>0.1%), ok, rate (right replies a second), "
-     "or generator (its share of its CPUs, in %); the operator > >= < or <=. A percentile needs 10 "
+     "or generator (its share of its CPUs, in %; 100 where a CPU quota stopped it); the operator > "
+     ">= < or <=. A percentile needs 10 "
      "samples beyond it",
      &raw::fail_if,
      {},

@@ -64,7 +64,7 @@ std::optional<quota_use::stops> cpu_quota::stops_of(const level& at) {
         if (name == "throttled_time") time = value;
     }
     if (!periods || !time) return std::nullopt;
-    return quota_use::stops{*periods, static_cast<nanos>(*time)};
+    return quota_use::stops{*periods, static_cast<nanos>(*time), std::nullopt};
 }
 
 std::optional<double> cpu_quota::cpus() const {
@@ -95,7 +95,7 @@ quota_use cpu_quota::end() const {
             now->time < at.at_begin->time)
             continue;
         const quota_use::stops grown{now->periods - at.at_begin->periods,
-                                     now->time - at.at_begin->time};
+                                     now->time - at.at_begin->time, cpus_of(at)};
         if (!out.stopped || grown.time > out.stopped->time ||
             (grown.time == out.stopped->time && grown.periods > out.stopped->periods))
             out.stopped = grown;

@@ -28,8 +28,9 @@ inline constexpr double stopping_quota = 0.01;
 // Over a window.
 struct quota_use {
     struct stops {
-        std::uint64_t periods = 0;  // of the quota, in which the group was stopped
-        nanos time = 0;             // summed over the CPUs on which it was stopped
+        std::uint64_t periods = 0;                  // of the quota, in which the group was stopped
+        nanos time = 0;                             // summed over the CPUs on which it was stopped
+        std::optional<double> cpus = std::nullopt;  // that quota, at the window's end
     };
     std::optional<double> cpus;    // the smallest quota at the window's end; absent: none is known
     std::optional<stops> stopped;  // by the quota that did so for longest; absent: not known

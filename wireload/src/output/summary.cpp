@@ -207,9 +207,10 @@ std::string starving(const plan& p, const run_result& r) {
 
 // "stopped the generator in 49 periods, for 2.4 s"
 std::string stopped_text(const quota_use& quota, std::string_view who) {
-    const std::string quota_text =
-        quota.cpus ? fmt::format("a CPU quota of {:.4g}", *quota.cpus) : std::string("a CPU quota");
-    return fmt::format("{} stopped {} in {}, for {}", quota_text, who,
+    const std::string quota_text = quota.stopped->cpus
+                                       ? fmt::format("a CPU quota of {:.4g}", *quota.stopped->cpus)
+                                       : std::string("a CPU quota");
+    return fmt::format("{} stopped {} in {}, for {} summed over CPUs", quota_text, who,
                        plural(quota.stopped->periods, "period"),
                        format_duration(static_cast<double>(quota.stopped->time)));
 }
@@ -262,7 +263,8 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
         out.emplace_back(
             "the generator was at its limit, and the server may do more: give it more CPUs or "
             "threads (-t, --cpu)");
-    } else if (r.generator.cpu_share > busy_generator) {
+    } else if (r.generator.limit() == generator_limit::none &&
+               r.generator.cpu_share > busy_generator) {
         out.emplace_back(
             "the generator was near its limit: give it more CPUs or threads (-t, --cpu)");
     }
