@@ -29,22 +29,39 @@ std::string shown(const ordered_json& value) {
     return text.size() <= 60 ? text : text.substr(0, 57) + "...";
 }
 
-// To parse with: refuses a key that stands twice in its object. Only one of the two would be read.
-class key_watch {
+// Refuses a key that stands twice in its object. Only one of the two would be read. A pass of its
+// own: with a callback, parse() looks through the list once more for each of its entries.
+class key_watch : public nlohmann::json_sax<ordered_json> {
 public:
     explicit key_watch(const std::string& file) : file_(file) {}
 
-    bool operator()(int, ordered_json::parse_event_t event, ordered_json& parsed) {
-        if (event == ordered_json::parse_event_t::object_start) seen_.emplace_back();
-        if (event == ordered_json::parse_event_t::object_end) seen_.pop_back();
-        if (event == ordered_json::parse_event_t::key &&
-            !seen_.back().insert(parsed.get<std::string>()).second) {
-            throw file_error{fmt::format(
-                "{}: the key {} stands twice in one object; give it once (a header field that is "
-                "sent twice has a list of texts)",
-                file_, shown(parsed))};
-        }
+    bool null() override { return true; }
+    bool boolean(bool) override { return true; }
+    bool number_integer(number_integer_t) override { return true; }
+    bool number_unsigned(number_unsigned_t) override { return true; }
+    bool number_float(number_float_t, const string_t&) override { return true; }
+    bool string(string_t&) override { return true; }
+    bool binary(binary_t&) override { return true; }
+    bool start_array(std::size_t) override { return true; }
+    bool end_array() override { return true; }
+    bool start_object(std::size_t) override {
+        seen_.emplace_back();
         return true;
+    }
+    bool end_object() override {
+        seen_.pop_back();
+        return true;
+    }
+    bool key(string_t& name) override {
+        if (seen_.back().insert(name).second) return true;
+        throw file_error{fmt::format(
+            "{}: the key {} stands twice in one object; give it once (a header field that is sent "
+            "twice has a list of texts)",
+            file_, shown(name))};
+    }
+    // parse() says what is wrong.
+    bool parse_error(std::size_t, const std::string&, const nlohmann::detail::exception&) override {
+        return false;
     }
 
 private:
@@ -148,9 +165,9 @@ private:
             }
         }
         const auto is_own = [&](const auto& h) {
-            return std::any_of(own.begin(), own.end(), [&](const auto& o) {
-                return wire::http::equals_ignoring_case(o.first, h.first);
-            });
+            for (const auto& [name, value] : headers.items())
+                if (wire::http::equals_ignoring_case(name, h.first)) return true;
+            return false;
         };
         std::erase_if(out.headers, is_own);
         out.headers.insert(out.headers.end(), own.begin(), own.end());
@@ -233,9 +250,13 @@ std::variant<std::vector<request_options>, std::string> read_request_file(
     if (auto* problem = std::get_if<std::string>(&bytes)) return std::move(*problem);
     const auto& text = std::get<std::vector<char>>(bytes);
     try {
+        key_watch keys(path);
+        nlohmann::json_sax<ordered_json>* const watch = &keys;
+        (void)ordered_json::sax_parse(text.begin(), text.end(), watch,
+                                      ordered_json::input_format_t::json, true,
+                                      /*ignore_comments=*/true);
         const ordered_json all =
-            ordered_json::parse(text.begin(), text.end(), key_watch(path), true,
-                                /*ignore_comments=*/true);
+            ordered_json::parse(text.begin(), text.end(), nullptr, true, /*ignore_comments=*/true);
         if (!all.is_array() || all.empty())
             return fmt::format(
                 "{}: expected a list of requests, such as [{{\"path\": \"/\"}}], got {}", path,
