@@ -170,6 +170,7 @@ class CountingServer:
             return
         if early:
             raise _ProtocolError("more bytes from the client before the reply to its request")
+        await asyncio.sleep(SLOW_S)  # the client sends no more, and waits all the same
 
     def _response(self, method: str, path: str, *, closes: bool) -> bytes:
         size = path.removeprefix("/payload/")
