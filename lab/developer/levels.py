@@ -147,8 +147,9 @@ def main() -> None:
             design = Design(blocks=blocks, min_blocks=blocks, repeats=1)
             for world in wanted.worlds:
                 said = level(world, entries=entries, design=design, count=wanted.tables)
+                fewer = max(1, wanted.tables // 4)
                 five, ten = (
-                    power(world, entries=entries, design=design, count=wanted.tables // 4, gap=gap)
+                    power(world, entries=entries, design=design, count=fewer, gap=gap)
                     for gap in (0.05, 0.10)
                 )
                 print(

@@ -67,7 +67,7 @@ _WRITTEN = {
 
 
 _DURATION = r"(\d{1,10}(?:\.\d+)?)(us|ms|s|m|h)"
-"""Of fewer digits than the clocks and waits of any system can hold."""
+"""Of fewer digits than the clocks of any system can hold."""
 
 
 def parse_duration(text: object) -> int:

@@ -82,9 +82,14 @@ def compare_runs(
     if (others := other_servers(first, second)) is not None:
         raise CatalogError(f"B: expected a duel of the same servers: {others}")
     after_both = max(run.info.started_unix_ns for run in (first, second)) + 1
-    history = load_history(
-        second.path.parent, host_id=str(second.host.get("host_id", "")), before_unix_ns=after_both
-    )
+    try:
+        history = load_history(
+            second.path.parent,
+            host_id=str(second.host.get("host_id", "")),
+            before_unix_ns=after_both,
+        )
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
     changes = compare((first.plan, first.trials), (second.plan, second.trials), history)
     if not changes:
         raise CatalogError(

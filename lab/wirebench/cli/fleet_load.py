@@ -75,7 +75,7 @@ def load(
 
     The result is void, and the exit code 3, when the starts differ by more than 1% of the window,
     or when a generator was the limit and not the server. It is 1 when there were errors, and 69
-    when a host could not take part.
+    when a host could not take part, or the page could not be written.
     """
     from wirebench.fleet.hosts import read_fleet
     from wirebench.fleet.quiet import make_quiet

@@ -270,9 +270,6 @@ def _over_runs(
 
     try:
         base, head = two_runs(baseline, run, "--baseline")
-    except StoreError as error:
-        raise CatalogError(str(error)) from error
-    try:
         check_alike(base, head)
         history = load_history(
             head.path.parent,
@@ -282,6 +279,8 @@ def _over_runs(
         return over_runs(
             base, head, thresholds, history, contestants=contestants or (), cells=cells or ()
         )
+    except StoreError as error:
+        raise CatalogError(str(error)) from error
     except UnlikeError as error:
         return Found(rows=(), blocks=0, invalid=(str(error),))
 

@@ -71,12 +71,14 @@ def publish(path: Path, out: Console) -> None:
         for line in precision_lines(run, analysis):
             console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    draw(out)
-    if run.info.status == "complete":
-        remember(path.parent, precision_records(run, analysis))
-        remember_paces(path.parent, run)
-    write_tables(path / TABLE_FILE, draw)
-    report = write_report(path)
+    try:
+        draw(out)
+    finally:  # who reads no further, as ``head``, takes nothing from the files
+        if run.info.status == "complete":
+            remember(path.parent, precision_records(run, analysis))
+            remember_paces(path.parent, run)
+        write_tables(path / TABLE_FILE, draw)
+        report = write_report(path)
     out.print(f"report: {report}", markup=False, highlight=False, soft_wrap=True)
 
 

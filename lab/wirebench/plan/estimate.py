@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from wirebench.catalog.loads import (
+    PER_CONNECTION_NS,
     REPLY_TIMEOUT_NS,
     BroadcastLoad,
     ClientLoad,
@@ -120,11 +121,14 @@ NO_PACES = Paces()
 
 
 def _at(known: Mapping[int, float], connections: int) -> float | None:
-    """The time for so many connections, in proportion to the nearest number that is known."""
+    """The time for so many connections, in proportion to the nearest number that is known, as long
+    as a trial may take for them.
+    """
     if not known:
         return None
     nearest = min(known, key=lambda one: (abs(math.log(connections / one)), one))
-    return known[nearest] * connections / nearest
+    longest = max(known[nearest], connections * PER_CONNECTION_NS)
+    return min(known[nearest] * connections / nearest, longest)
 
 
 def warming_ns(contestant: Contestant, cell: Cell) -> int:

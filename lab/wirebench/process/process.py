@@ -27,6 +27,8 @@ MAX_OPEN_FILES = 1_048_576
 """Some runtimes loop over every descriptor they may open. A hard limit of billions would stall
 them.
 """
+_LONGEST_POLL_MS = 2**31 - 1
+"""poll(2) takes no more."""
 _LONGEST_PAUSE_S = 0.02
 """How soon a process that is being stopped notices the user's second signal."""
 _PATIENCE_S = 2.0
@@ -154,7 +156,7 @@ class Process:
         try:
             poller = select.poll()
             poller.register(descriptor, select.POLLIN)
-            poller.poll(max(0.0, timeout_s) * 1000)
+            poller.poll(min(max(0.0, timeout_s) * 1000, _LONGEST_POLL_MS))
         finally:
             os.close(descriptor)
         return True

@@ -202,17 +202,20 @@ def listener_inodes(port: int, *, pid: int | None = None, address: str | None = 
     """The inodes of the sockets that listen on the TCP port, in the network namespace of the
     process or in our own; with ``address``, those that take what is sent to this IPv4 address.
     """
-    # Local address and port, remote ones, state, five fields, inode. A table has a line for each
-    # connection that lingers: tens of thousands.
+    # Local port, remote address and port, state, five fields, inode. A table has a line for each
+    # connection that lingers, tens of thousands: a pattern that began with the local address would
+    # be slow.
     listener = re.compile(
-        rb"([0-9A-F]+):%04X [0-9A-F]+:[0-9A-F]{4} %s(?: +\S+){5} +(\d+)" % (port, _TCP_LISTEN)
+        rb":%04X [0-9A-F]+:[0-9A-F]{4} %s(?: +\S+){5} +(\d+)" % (port, _TCP_LISTEN)
     )
-    return {
-        int(inode)
-        for table in ("tcp", "tcp6")
-        for host, inode in listener.findall(_read(_net(pid) / table) or b"")
-        if address is None or _takes(_address(host.decode()), ipaddress.IPv4Address(address))
-    }
+    found = set()
+    for table in ("tcp", "tcp6"):
+        lines = _read(_net(pid) / table) or b""
+        for match in listener.finditer(lines):
+            host = lines[lines.rfind(b" ", 0, match.start()) + 1 : match.start()].decode()
+            if address is None or _takes(_address(host), ipaddress.IPv4Address(address)):
+                found.add(int(match[1]))
+    return found
 
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address

@@ -179,7 +179,10 @@ def _link_text(cell: CellAnalysis, link: Link) -> str:
 
 
 def _basis(cell: CellAnalysis, planned: Cell, ideal: float | None) -> str:
-    parts = [count_of(cell.blocks, "block"), f"noise band ±{cell.band.d:.1%} ({cell.band.source})"]
+    parts = [
+        count_of(cell.blocks, "block"),
+        f"noise band of {cell.band.d:.1%} ({cell.band.source})",
+    ]
     if cell.twin is not None and cell.twin.ratio is not None:
         called = (
             "called different: a false alarm" if cell.twin.false_alarm else cell.twin.verdict.kind

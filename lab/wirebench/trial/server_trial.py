@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from wirebench.catalog.loads import (
+    PER_CONNECTION_NS,
     ClientLoad,
     ClosedLoad,
     EachLoad,
@@ -221,9 +222,7 @@ class ServerTrial:
         server = first.server.process
         wanted = procfs.open_files(server.pids()) + connections
         holder = self._start(load, aim, name="holder", at=first.served_at)
-        deadline = (
-            time.monotonic_ns() + connections * watchdog.PER_CONNECTION_NS + watchdog.MARGIN_NS
-        )
+        deadline = time.monotonic_ns() + connections * PER_CONNECTION_NS + watchdog.MARGIN_NS
         while (held := procfs.open_files(server.pids())) < wanted:
             if holder.wait(_LOOK_S) is not None or time.monotonic_ns() > deadline:
                 raise TrialError(

@@ -7,6 +7,7 @@ from __future__ import annotations
 import math
 
 from wirebench.catalog.loads import (
+    PER_CONNECTION_NS,
     BroadcastLoad,
     ClientLoad,
     ClosedLoad,
@@ -21,10 +22,6 @@ from wirebench.trial.wireload import Turn
 
 SECOND = 1_000_000_000
 MARGIN_NS = 10 * SECOND
-PER_CONNECTION_NS = 5_000_000
-"""Time to open one. The slowest server of the published WebSocket comparison needed 20 ms for each
-of thousands.
-"""
 PER_REQUEST_NS = 2_000_000
 """About ten times the need of the slowest framework on one core with a new connection for each
 request.
