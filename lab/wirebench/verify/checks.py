@@ -60,9 +60,9 @@ def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[Ch
     run are not in the result.
     """
     results: list[CheckResult] = []
-    unanswered = 0
+    unanswered = unanswered_required = 0
     for check in checks:
-        attempts = ATTEMPTS if check.required and results and unanswered == 0 else 1
+        attempts = ATTEMPTS if check.required and results and unanswered_required == 0 else 1
         outcome, silences = _attempt(check), 0
         while outcome.silent and silences + 1 < attempts:
             silences += 1
@@ -71,6 +71,7 @@ def run_checks(checks: Iterable[Check], *, alive: Callable[[], bool]) -> list[Ch
         if outcome.result.passed and silences:
             results.append(_unsteady(outcome.result, silences))
         unanswered = 0 if outcome.answered else unanswered + 1
+        unanswered_required = 0 if outcome.answered else unanswered_required + check.required
         if not outcome.result.passed and (not alive() or unanswered >= HOPELESS_AFTER):
             break
     return results

@@ -76,6 +76,9 @@ def rest_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
     yield from _route_checks(peer)
     yield from _refusals(peer)
     yield _chunked(peer, post)
+    if not closes:
+        # Whoever looks at the first body of a connection alone answers this one, too.
+        yield in_turn("rest.bad_json_later", peer, [post, _refused_body(_UNQUOTED)])
     # Frameworks with a thread for each connection may answer no more of them at a time than they
     # have threads.
     yield from connection_checks(
@@ -89,9 +92,6 @@ def rest_checks(peer: Peer, *, closes: bool = False) -> Iterator[Check]:
         concurrent_required=False,
         closes=closes,
     )
-    if not closes:
-        # Whoever looks at the first body of a connection alone answers this one, too.
-        yield in_turn("rest.bad_json_later", peer, [post, _refused_body(_UNQUOTED)])
 
 
 def posting(body: bytes) -> Exchange:
