@@ -97,15 +97,32 @@ static int on_label(struct mg_connection *connection, void *unused) {
     return reply_text(connection, 200, text);
 }
 
+static int serves_rest(void) { return strcmp(variable("WIREBENCH_WORKLOAD", "rest"), "rest") == 0; }
+
+// Called when it listens already, before any request is processed.
+static void add_routes(const struct mg_context *starting) {
+    static useconds_t delay_us;
+    delay_us = (useconds_t)atoi(variable("WIREBENCH_DELAY_MS", "0")) * 1000;
+    struct mg_context *context = (struct mg_context *)starting;
+    // $: the end of the path, else what is below matches too; *: anything but a slash.
+    if (serves_rest()) {
+        mg_set_request_handler(context, "/test$", on_test, &delay_us);
+        mg_set_request_handler(context, "/test/status$", on_text, "OK");
+        mg_set_request_handler(context, "/test/labels/*$", on_label, NULL);
+    } else {
+        mg_set_request_handler(context, "/route_01$", on_text, "hello from route_01");
+        mg_set_request_handler(context, "/route_02$", on_text, "hello from route_02");
+    }
+}
+
 int main(void) {
-    const int is_rest = strcmp(variable("WIREBENCH_WORKLOAD", "rest"), "rest") == 0;
     char address[256];
     snprintf(address, sizeof address, "%s:%s", variable("WIREBENCH_HOST", "127.0.0.1"),
              variable("WIREBENCH_PORT", "8080"));
     const char *options[] = {"listening_ports",
                              address,
                              "num_threads",
-                             is_rest ? variable("WIREBENCH_THREADS", "1") : workers_of_hello,
+                             serves_rest() ? variable("WIREBENCH_THREADS", "1") : workers_of_hello,
                              "listen_backlog",
                              "4096",
                              "connection_queue",
@@ -117,22 +134,13 @@ int main(void) {
                              "tcp_nodelay",
                              "1",
                              NULL};
-    useconds_t delay_us = (useconds_t)atoi(variable("WIREBENCH_DELAY_MS", "0")) * 1000;
+    struct mg_callbacks callbacks = {0};
+    callbacks.init_context = add_routes;
 
     mg_init_library(0);
-    struct mg_context *context = mg_start(NULL, NULL, options);
-    if (context == NULL) {
+    if (mg_start(&callbacks, NULL, options) == NULL) {
         fprintf(stderr, "cannot listen on %s\n", address);
         return 1;
-    }
-    // $: the end of the path, else what is below matches too; *: anything but a slash.
-    if (is_rest) {
-        mg_set_request_handler(context, "/test$", on_test, &delay_us);
-        mg_set_request_handler(context, "/test/status$", on_text, "OK");
-        mg_set_request_handler(context, "/test/labels/*$", on_label, NULL);
-    } else {
-        mg_set_request_handler(context, "/route_01$", on_text, "hello from route_01");
-        mg_set_request_handler(context, "/route_02$", on_text, "hello from route_02");
     }
     for (;;) pause();
 }
