@@ -137,7 +137,7 @@ def test_the_estimate_knows_how_long_each_takes_to_accept_its_connections(tmp_pa
     trials = tuple(
         replace(
             one,
-            metrics={**one.metrics, "ready_ns": 9 * 10**8, "connect_ns": 36 * 10**9},
+            metrics={**one.metrics, "ready_ns": 9 * 10**8, "connect_ns": 4 * 10**9},
         )
         if (one.contestant, one.cell) == (slow, "c1000")
         else one
@@ -151,14 +151,16 @@ def test_the_estimate_knows_how_long_each_takes_to_accept_its_connections(tmp_pa
     assert not (tmp_path / PACES_FILE).exists(), "no ramp"
     paces = remembered_paces(tmp_path, host_id=host)
     cells = {one.id: one for one in STUDIES["concurrency"].preset("full").cells}
-    assert paces.of(cells["c1000"], slow) == Seen(start_ns=9e8, connect_ns=36e9)
-    assert paces.of(cells["c5000"], slow).connect_ns == 5 * 36e9, "by the nearest that is known"
+    assert paces.of(cells["c1000"], slow) == Seen(start_ns=9e8, connect_ns=4e9)
+    assert paces.of(cells["c5000"], slow).connect_ns == 5 * 4e9, "by the nearest that is known"
+    hung = Paces(connects={(slow, "http.hello", False): {1000: 36e9}})
+    assert hung.of(cells["c5000"], slow).connect_ns == 36e9, "trials are given up"
     assert paces.of(cells["c1000"], "none/such") == Seen()
 
     def seconds(cell: str, known: Paces) -> float:
         return trial_of_ns(cells[cell], CATALOG[slow], hardware_threads=2, paces=known) / 1e9
 
-    for cell, connecting in (("c1000", 36), ("c5000", 180)):
+    for cell, connecting in (("c1000", 4), ("c5000", 20)):
         more = seconds(cell, paces) - seconds(cell, NO_PACES)
         assert more == pytest.approx(connecting, abs=2)
 
