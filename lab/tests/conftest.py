@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
+from misbehaving.support import leaves_nothing
 from wirebench.catalog import Catalog, Contestant, load_catalog
+from wirebench.process.supervise import Supervisor
 
 
 def pytest_configure() -> None:
@@ -17,6 +20,15 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+@pytest.fixture
+def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
+    """Nothing that it started is there afterwards."""
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    with leaves_nothing(scratch) as found:
+        yield found
 
 
 MANIFEST = """

@@ -7,14 +7,13 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
+from misbehaving.support import CALLS, PORT_SEED, program, spec
 from synthetic_run import make_plan
 from synthetic_trials import make_trials
 from synthetic_world import World
@@ -34,14 +33,6 @@ from wirebench.report import artefacts as report
 from wirebench.report.artefacts import artefact_table, on_and_off_tables
 from wirebench.stats import analyse
 from wirebench.trial.trial import run_trial
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def cells() -> dict[str, Cell]:

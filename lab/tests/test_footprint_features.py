@@ -6,13 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import contestant, leaves_nothing
+from misbehaving.support import contestant
 from synthetic_footprint import footprint
 from wirebench.catalog import CatalogError, load_catalog
 from wirebench.catalog.manifest import read_contestant
@@ -112,14 +112,6 @@ async def main():
 
 asyncio.run(main())
 '''
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def asked(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from misbehaving.support import contestant, leaves_nothing, program
+from misbehaving.support import contestant, program
 from wirebench.catalog.model import Scheme
 from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.main import run_app
@@ -32,14 +31,6 @@ with open(options["benchmark_out"], "w") as file:
     json.dump(document, file)
 raise SystemExit({code})
 """
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def run(

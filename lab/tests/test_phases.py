@@ -6,14 +6,13 @@ import json
 import os
 import shutil
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from misbehaving.support import CALLS, leaves_nothing, program
+from misbehaving.support import CALLS, program
 from wirebench.catalog import find_root
 from wirebench.catalog.loads import ClientPolicy
 from wirebench.cli import phases as command
@@ -37,14 +36,6 @@ from wirebench.trial.phases import (
 
 HANDSHAKE, CIPHER, ALERT, DATA = 22, 20, 21, 23
 REPLY = b"HTTP/1.1 200 OK\r\nContent-Length: 16\r\n\r\nabcdefghijklmnop"
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def record(kind: int, size: int = 40) -> bytes:

@@ -7,14 +7,14 @@ import shutil
 import socket
 import ssl
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from rich.console import Console
 
-from misbehaving.support import CALLS, PORT_SEED, leaves_nothing, program, spec
+from misbehaving.support import CALLS, PORT_SEED, program, spec
 from synthetic_run import write_run
 from synthetic_world import World
 from wirebench.build import build, resolve_command
@@ -35,14 +35,6 @@ from wirebench.store.rundir import read_run
 from wirebench.trial.trial import run_trial
 
 STUDY = "studies/roundtrip.toml"
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def nginx() -> Program:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import CALLS, leaves_nothing, program
+from misbehaving.support import CALLS, program
 from wirebench.catalog.loads import ClientPolicy
 from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.main import run_app
@@ -26,14 +25,6 @@ STRACE = """\
 ------ ----------- ----------- --------- --------- ----------------
 100.00    0.001000           2       403        10 total
 """
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def test_counts_are_read_with_errors_and_without() -> None:

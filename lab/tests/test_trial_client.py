@@ -4,7 +4,6 @@ host saw.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import numpy as np
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from misbehaving.support import CALLS, assert_free, leaves_nothing, program, spec
+from misbehaving.support import CALLS, assert_free, program, spec
 from wirebench.process.client import Report
 from wirebench.process.supervise import Supervisor
 from wirebench.trial import client_metrics as figures
@@ -20,14 +19,6 @@ from wirebench.trial import watchdog
 from wirebench.trial.client_metrics import client_metrics, encode_histogram
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.trial import run_trial
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def call(

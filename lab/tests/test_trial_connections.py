@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import CALLS, contestant, leaves_nothing, program, spec
+from misbehaving.support import CALLS, contestant, program, spec
 from wirebench.catalog import find_root
 from wirebench.catalog.loads import ClientLoad
 from wirebench.process.supervise import Supervisor
@@ -21,14 +20,6 @@ from wirebench.trial.trial import run_trial
 
 LOAD = replace(CALLS, payload_bytes=1024)
 WHOLE = LOAD.warmup + LOAD.operations
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 @pytest.fixture(params=["floor", "nginx"])

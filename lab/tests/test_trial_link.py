@@ -8,7 +8,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from fake_bench import EVERYBODY, STUDIES, FakeBench
-from misbehaving.support import HERE, generator, leaves_nothing, processes_of, program, spec
+from misbehaving.support import HERE, generator, processes_of, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.link import Link
 from wirebench.catalog.loads import EachLoad, Policy, link_of
@@ -30,14 +29,6 @@ from wirebench.trial.trial import run_trial
 
 SHORT = Link(rtt_ms=10)
 MS = 1_000_000
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 @pytest.fixture(params=["tun", "netem"])

@@ -5,7 +5,6 @@ nothing left behind.
 from __future__ import annotations
 
 import socket
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -35,14 +34,6 @@ from wirebench.trial.types import OwnServer
 # of time may end before.
 COUNTED = EachLoad(producers=1, messages=300, delay_ms=0, policy="reuse", threads=1)
 PATIENT_NS = 10_000_000_000
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def serve(

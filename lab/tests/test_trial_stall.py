@@ -9,13 +9,12 @@ import socket
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import HERE, leaves_nothing, program, spec
+from misbehaving.support import HERE, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import EachLoad
 from wirebench.process import procfs
@@ -27,14 +26,6 @@ from wirebench.trial.record import TrialRecord
 from wirebench.trial.trial import run_trial
 
 LOAD = EachLoad(producers=4, messages=300, delay_ms=0, policy="reuse", threads=2)
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def serve(

@@ -4,13 +4,13 @@ nothing is left behind.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import CLOSED, PORT_SEED, assert_free, leaves_nothing, program, spec
+from misbehaving.support import CLOSED, PORT_SEED, assert_free, program, spec
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import EachLoad
 from wirebench.process.supervise import Supervisor
@@ -22,14 +22,6 @@ from wirebench.trial.wireload import Turn
 
 TURN_NS = 100_000_000
 LOAD = replace(CLOSED, connections=2, window_ns=200_000_000)
-
-
-@pytest.fixture
-def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def serve(

@@ -4,12 +4,9 @@ check, and named.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
-from misbehaving.support import leaves_nothing, program
+from misbehaving.support import program
 from wirebench.catalog.model import Scheme, Workload
 from wirebench.process import process, start
 from wirebench.process.supervise import Supervisor
@@ -26,14 +23,10 @@ from wirebench.verify import (
 )
 
 
-@pytest.fixture
-def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    # Nobody here answers late: they answer, or never do.
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody here answers late: they answer, or never do."""
     monkeypatch.setattr(http, "TIMEOUT_S", 0.7)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def failed(verdict: Verdict) -> list[str]:

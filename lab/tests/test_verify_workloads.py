@@ -5,26 +5,21 @@ refused, and the check that refuses it says which rule.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from misbehaving.support import HERE, leaves_nothing, program
+from misbehaving.support import HERE, program
 from wirebench.catalog.model import Workload
 from wirebench.process.supervise import Supervisor
 from wirebench.process.types import Program
 from wirebench.verify import Verdict, http, verify, verify_server
 
 
-@pytest.fixture
-def supervisor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Supervisor]:
-    # Nobody here answers late: they answer, or never do.
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody here answers late: they answer, or never do."""
     monkeypatch.setattr(http, "TIMEOUT_S", 0.7)
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    with leaves_nothing(scratch) as found:
-        yield found
 
 
 def failed(verdict: Verdict) -> list[str]:
