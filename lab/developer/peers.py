@@ -232,6 +232,31 @@ def parse_oha(text: str) -> Said:
     return _said(found)
 
 
+def parse_gcannon(text: str) -> Said:
+    """Whole microseconds. Connections that it lost are told as those that it opened again."""
+    said = _json(text)
+    latency = said.get("latency_us", {})
+    keys = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p999"}
+    status, errors = said.get("status", {}), said.get("errors", {})
+    return _said(
+        {name: float(latency[key]) * US for name, key in keys.items() if latency.get("samples")},
+        sum(status.get(key, 0) for key in ("3xx", "4xx", "5xx", "other"))
+        + sum(errors.values())
+        + said.get("reconnects", 0),
+    )
+
+
+def parse_zrk(text: str) -> Said:
+    """Whole microseconds. A status that is no success is one of its errors."""
+    said = _json(text)
+    latency = said.get("latency_us", {}) if said.get("requests") else {}
+    keys = {"p50": "p50", "p90": "p90", "p99": "p99", "p99.9": "p99_9", MAX: "max"}
+    return _said(
+        {name: float(latency[key]) * US for name, key in keys.items() if key in latency},
+        sum(said.get("errors", {}).values()),
+    )
+
+
 def _json(text: str) -> dict[str, Any]:
     try:
         found, _ = json.JSONDecoder().raw_decode(text, text.index("{"))
@@ -327,6 +352,27 @@ PEERS: tuple[Peer, ...] = (
         parse=parse_wrk,
         note="open; corrected by its schedule; reports nothing of its first ten seconds",
         settles_s=_wrk2_settles_s,
+    ),
+    Peer(
+        name="zrk",
+        modes=("constant",),
+        command=_command(
+            "zrk --format json -t 1 -c {connections} -d {seconds}s", at_rate="-R {rate}"
+        ),
+        parse=parse_zrk,
+        note="open; from the moment at which a request was due",
+    ),
+    Peer(
+        name="gcannon",
+        modes=("closed",),
+        # The URL comes first.
+        command=lambda url, load: [
+            "gcannon",
+            url,
+            *f"-t 1 -c {load.connections} -d {_seconds(load)}s --json".split(),
+        ],
+        parse=parse_gcannon,
+        note="closed; checks the status only; no max",
     ),
     Peer(
         name="vegeta",

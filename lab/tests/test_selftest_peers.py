@@ -111,6 +111,28 @@ AUTOCANNON = (
     '{"url":"http://127.0.0.1:34495/","connections":10,"latency":{"average":0.5,"min":1,"max":59,"p50":0,"p90":0,"p97_5":0,'
     '"p99":13,"p99_9":50,"totalCount":37686},"requests":{"p50":18591}}'
 )
+ZRK = """{
+  "zrk_version": "1.4.2",
+  "requests": 1999,
+  "error_rate": 0.000000,
+  "max_schedule_lag_us": 0,
+  "latency_us": {
+    "min": 76, "mean": 113.9, "stdev": 98.1, "max": 3175,
+    "p50": 107, "p75": 116, "p90": 122, "p99": 194, "p99_9": 1529, "p99_99": 3175
+  },
+  "status_codes": { "1xx": 0, "2xx": 1999, "3xx": 0, "4xx": 0, "5xx": 0 },
+  "errors": { "connect": 0, "read": 0, "write": 0, "timeout": 0, "deadline": 0, "non_2xx_3xx": 0 }
+}
+"""
+GCANNON = """{
+  "requests": 217817,
+  "responses": 217817,
+  "latency_us": { "avg": 91, "p50": 97, "p90": 118, "p99": 142, "p999": 170, "samples": 217817 },
+  "status": { "2xx": 217817, "3xx": 0, "4xx": 0, "5xx": 0, "other": 0 },
+  "errors": { "connect": 0, "read": 0, "timeout": 0 },
+  "reconnects": 0
+}
+"""
 OHA = """{
   "summary": {"successRate": 1.0, "total": 2.000419862, "slowest": 0.074085311,
     "fastest": 0.000017931},
@@ -151,6 +173,20 @@ SAMPLES = {
             "p99.999": 54.91 * MS,
             "max": 54.91 * MS,
         },
+    ),
+    "zrk": (
+        ZRK,
+        {
+            "p50": 107 * US,
+            "p90": 122 * US,
+            "p99": 194 * US,
+            "p99.9": 1_529 * US,
+            "max": 3_175 * US,
+        },
+    ),
+    "gcannon": (
+        GCANNON,
+        {"p50": 97 * US, "p90": 118 * US, "p99": 142 * US, "p99.9": 170 * US},
     ),
     "vegeta": (
         VEGETA,
@@ -221,6 +257,10 @@ Keep-Alive requests:    12329
     "vegeta": VEGETA.replace(
         '"status_codes":{"200":2000}', '"status_codes":{"200":1980,"500":13,"0":7}'
     ),
+    "zrk": ZRK.replace('"read": 0', '"read": 13').replace('"non_2xx_3xx": 0', '"non_2xx_3xx": 20'),
+    "gcannon": GCANNON.replace('"5xx": 0', '"5xx": 125').replace(
+        '"reconnects": 0', '"reconnects": 124'
+    ),
     "bombardier": BOMBARDIER.replace('"req5xx":0,"others":0', '"req5xx":14,"others":3'),
 }
 
@@ -231,7 +271,14 @@ Keep-Alive requests:    12329
         *((name, SAMPLES[name][0], 0) for name in FAILURES),
         *(
             (name, FAILURES[name], failed)
-            for name, failed in [("wrk", 173), ("ab", 165), ("vegeta", 20), ("bombardier", 17)]
+            for name, failed in [
+                ("wrk", 173),
+                ("ab", 165),
+                ("zrk", 33),
+                ("gcannon", 249),
+                ("vegeta", 20),
+                ("bombardier", 17),
+            ]
         ),
         ("k6", K6, 15),
         ("hey", HEY, None),
@@ -239,6 +286,18 @@ Keep-Alive requests:    12329
 )
 def test_peers_own_counts_of_failures_are_read(name: str, text: str, failed: int | None) -> None:
     assert next(peer for peer in PEERS if peer.name == name).parse(text).failed == failed
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("zrk", ZRK.replace('"requests": 1999', '"requests": 0')),
+        ("gcannon", GCANNON.replace('"samples": 217817', '"samples": 0')),
+    ],
+)
+def test_figures_of_a_run_without_answers_are_no_percentiles(name: str, text: str) -> None:
+    with pytest.raises(PeerError, match="expected percentiles"):
+        next(peer for peer in PEERS if peer.name == name).parse(text)
 
 
 def test_zeros_of_a_run_without_answers_are_no_percentiles() -> None:
