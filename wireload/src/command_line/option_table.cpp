@@ -7,8 +7,8 @@ namespace {
 
 using raw = raw_options;
 
-// Add a row here and a member in raw_options.hpp; then read it in options.cpp. {c}, quotes and %
-// need no escaping.
+// Add a row here and a member in raw_options.hpp; then read it in one of read_*.cpp. {c}, quotes
+// and % need no escaping.
 
 constexpr option_row load_rows[] = {
     {"-c,--connections",

@@ -25,7 +25,7 @@ struct option_row {
     std::variant<std::string raw_options::*, bool raw_options::*,
                  std::vector<std::string> raw_options::*>
         into;
-    // "echo,count,none": what shells offer; one_of() in options.cpp refuses all else.
+    // "echo,count,none": what shells offer; one_of() in usage.cpp refuses all else.
     std::string_view choices = {};
     completes offers = completes::nothing;
     bool common = false;  // among the few that -h shows

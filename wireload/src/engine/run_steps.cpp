@@ -18,9 +18,9 @@
 namespace wireload {
 namespace {
 
-// Sockets that one thread has connecting at a time before a closed loop begins: enough to be quick,
-// few enough for the listen queues of ordinary servers. A ramp opens all of a round at once, as the
-// published one does.
+// Sockets that all threads together have connecting at a time before a load begins: enough to be
+// quick, few enough for the listen queues of ordinary servers. A ramp opens all of a round at once,
+// as the published one does.
 constexpr std::uint32_t opened_at_once = 64;
 
 // How often the memory of a watched server is looked at.
