@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from typing import TYPE_CHECKING, Any
 
 from wirebench.catalog.errors import CatalogError
@@ -54,7 +55,7 @@ def make_quiet(*, lost_after_s: float | None = None) -> None:
     except ImportError as error:
         raise CatalogError(
             f"wirebench fleet: expected the packages of the extra 'fleet', got {error}; install"
-            " them with: pip install 'wirebench-lab[fleet]'"
+            f" them with: {sys.executable} -m pip install asyncssh distributed"
         ) from error
     for name in logging.root.manager.loggerDict:
         if name.split(".")[0] in ("distributed", "asyncssh"):

@@ -46,6 +46,7 @@ constexpr pair exit_codes[] = {
 constexpr pair environment[] = {
     {"NO_COLOR", "set to anything: no colours, unless --color always says otherwise"},
     {"LC_ALL", "and LC_CTYPE, LANG: the summary is drawn in ASCII where they name no UTF-8 locale"},
+    {"SSL_CERT_FILE", "a PEM file of authorities in place of the system's, for https and wss"},
 };
 
 constexpr pair examples[] = {
@@ -165,7 +166,7 @@ std::string help_text() {
     }
     out += "\nENVIRONMENT\n";
     for (const auto& [name, text] : environment)
-        out += fmt::format("  {:<10}", name) + wrapped(text, 12, 12);
+        out += fmt::format("  {:<15}", name) + wrapped(text, 17, 17);
     out += "\nEXIT STATUS\n";
     for (const auto& [code, text] : exit_codes)
         out += fmt::format("  {:<4}", code) + wrapped(text, 6, 6);
