@@ -48,7 +48,7 @@ final class CountMessages extends Messages
             $request = json_decode($message->getPayload(), true, 512, JSON_THROW_ON_ERROR);
             $reply = ['c' => $request['c'], 'ts' => time()];
             $connection->send(json_encode($reply, JSON_THROW_ON_ERROR));
-        } catch (JsonException) {
+        } catch (JsonException | TypeError) { // TypeError: it is a text, which has no member
             $connection->close(Frame::CLOSE_BAD_PAYLOAD);
         }
     }

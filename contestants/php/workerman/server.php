@@ -64,7 +64,7 @@ function count_up(TcpConnection $connection, string $message): void
     try {
         $request = json_decode($message, true, 512, JSON_THROW_ON_ERROR);
         $connection->send(json_encode(['c' => $request['c'], 'ts' => time()], JSON_THROW_ON_ERROR));
-    } catch (JsonException) {
+    } catch (JsonException | TypeError) { // TypeError: it is a text, which has no member
         $connection->close("\x88\x02\x03\xef", true); // status 1007: invalid data
     }
 }
