@@ -40,7 +40,13 @@ bool is_json(const std::string& text) {
 
 void post(http_request request, std::chrono::milliseconds delay) {
     request.extract_utf8string(true).then([request, delay](pplx::task<std::string> received) {
-        const auto body = received.get();  // has come: this only hands it over, or throws
+        std::string body;
+        try {
+            body = received.get();  // has come: this only hands it over, or throws
+        } catch (const std::exception&) {
+            // The client has left. An exception of a task that nobody takes ends the process.
+            return reply(request, status_codes::BadRequest, "expected a body");
+        }
         if (!is_json(body)) return reply(request, status_codes::BadRequest, "the body is not JSON");
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         reply(request, status_codes::OK, "Sending response: " + body);
