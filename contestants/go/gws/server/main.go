@@ -93,6 +93,7 @@ func main() {
 	server := http.Server{
 		Addr:              net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT")),
 		ReadHeaderTimeout: time.Minute,
+		IdleTimeout:       2 * time.Minute,
 		ErrorLog:          log.New(io.Discard, "", 0),
 	}
 	log.Fatal(server.ListenAndServe())
