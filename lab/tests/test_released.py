@@ -174,6 +174,22 @@ def test_an_archive_of_maven(project: Project, machine: Path) -> None:
         assert released(one) == expected
 
 
+def test_an_archive_of_maven_may_have_another_name(project: Project, machine: Path) -> None:
+    project.add("java/mine", VERSIONED + RUN)
+    one = project.contestant("java/mine")
+    (one.folder / "pom.xml").write_text(
+        "<groupId>org.y</groupId>\n<artifactId>json</artifactId>\n<version>2.22.4</version>\n"
+        "<groupId>org.x</groupId>\n<artifactId>codec</artifactId>\n<version>1.5.3.Final</version>"
+    )
+    archives = {"y/json/2.22.4/json-2.22.4": 2025, "x/codec/1.5.3.Final/codec-1.5.3.Final": 2024}
+    for name, year in archives.items():
+        path = machine / f".m2/repository/org/{name}.jar"
+        path.parent.mkdir(parents=True)
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr(zipfile.ZipInfo("a", (year, 12, 15, 0, 0, 0)), b"")
+    assert released(one) == datetime.date(2024, 12, 15)
+
+
 def test_the_json_library_has_the_locked_version(project: Project) -> None:
     project.add("rust/mine", MANIFEST + 'json = "serde_json"\n' + RUN)
     one = project.contestant("rust/mine")

@@ -128,7 +128,7 @@ def _maven(contestant: Contestant) -> Iterator[datetime.date]:
     pom = _text(contestant.folder / "pom.xml")
     dependency = r"<groupId>(\S+?)</groupId>\s*<artifactId>(\S+?)</artifactId>\s*<version>(\S+?)<"
     for group, artifact, version in re.findall(dependency, pom):
-        if artifact != contestant.library or version != contestant.version:
+        if version.removesuffix(".Final") != contestant.version:
             continue
         folder = Path.home() / ".m2/repository" / Path(*group.split("."), artifact, version)
         try:
