@@ -56,7 +56,7 @@ def floor() -> Program:
 def connect_thrice(port: int, files: Certificates, version: ssl.TLSVersion) -> list[bool | None]:
     """Each connection brings the session of the one before."""
     context = ssl.create_default_context(cafile=str(files.ca_file))
-    context.maximum_version = version
+    context.minimum_version = context.maximum_version = version
     reused, session = [], None
     for _ in range(3):
         with (

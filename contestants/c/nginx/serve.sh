@@ -17,7 +17,8 @@ done
 
 if [ -n "${WIREBENCH_TLS_CERT:-}" ]; then
     ssl=ssl
-    tls="ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY;"
+    # Releases before 1.23.4 leave out TLS 1.3 by default.
+    tls="ssl_protocols TLSv1.2 TLSv1.3; ssl_certificate $WIREBENCH_TLS_CERT; ssl_certificate_key $WIREBENCH_TLS_KEY;"
 fi
 
 # Without a file for them no sessions to take up again: each new connection pays for its whole handshake.
