@@ -15,6 +15,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "session_core.hpp"
 #include "wire/proto/ws_frame.hpp"
@@ -112,13 +113,14 @@ void publish_in(const std::shared_ptr<detail::topic_hub>& hub, const session* fr
     frame += data;
     const auto shared = std::make_shared<const detail::published>(
         detail::published{std::string(topic), std::move(frame), header_size, op});
-    detail::topic_member* here = nullptr;
+    // Of this thread: it may run several loops, one after the other.
+    std::vector<detail::topic_member*> here;
     {
         // Loops stay while they have a member, and members while the lock is held.
         const std::lock_guard lock(hub->mutex);
         for (const auto& [loop, m] : hub->members) {
             if (loop->in_loop_thread()) {
-                here = m.get();
+                here.push_back(m.get());
                 continue;
             }
             loop->post([hub, loop = loop, shared] {
@@ -127,7 +129,7 @@ void publish_in(const std::shared_ptr<detail::topic_hub>& hub, const session* fr
             });
         }
     }
-    if (here != nullptr) here->deliver(*shared, from);
+    for (detail::topic_member* const m : here) m->deliver(*shared, from);
 }
 
 }  // namespace

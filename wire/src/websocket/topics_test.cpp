@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <list>
 #include <thread>
 
@@ -55,6 +56,35 @@ TEST(topics, reach_the_subscribers_of_all_loops_but_the_publisher) {
     all.publish("none", "nobody");
     EXPECT_EQ(peers.back().next(), "1 only one");
     for (auto& p : peers) EXPECT_EQ(p.next(), "1 all");
+}
+TEST(topics, reach_the_subscribers_of_all_loops_of_one_thread) {
+    const topics all;
+    const auto make_server = [&all] {
+        http::server_options options;
+        options.host = "127.0.0.1";
+        auto made = http::server::listen(0, service(all), std::move(options));
+        EXPECT_TRUE(made) << made.error().message;
+        return *std::move(made);
+    };
+    http::server one = make_server();
+    http::server two = make_server();
+    std::atomic<bool> over{false};
+    std::thread peers([&] {
+        ws_peer p(one.port());
+        ws_peer q(two.port());
+        EXPECT_EQ(ask(p, "+a"), "1 no error");
+        EXPECT_EQ(ask(q, "+a"), "1 no error");
+        EXPECT_EQ(ask(p, "a:x"), "1 published");
+        EXPECT_EQ(q.next(), "1 x");
+        EXPECT_EQ(ask(q, "a:y"), "1 published");
+        EXPECT_EQ(p.next(), "1 y");
+        over = true;
+    });
+    while (!over) {
+        one.run_once(std::chrono::milliseconds(1));
+        two.run_once(std::chrono::milliseconds(1));
+    }
+    peers.join();
 }
 TEST(topics, left_by_asking_and_by_closing) {
     const topics all;

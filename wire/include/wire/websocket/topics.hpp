@@ -55,10 +55,10 @@ public:
     bool unsubscribe(session& s, std::string_view topic) const;
 
     // Sends `data` as one message to every subscriber. Any thread. Copies `data`, and takes a lock
-    // for the length of a walk over the loops that have subscribers. Sessions on the calling loop
-    // are sent the message before this returns, those on other loops in one of their next loop
-    // iterations. Messages of one publishing thread arrive in order. Text must be UTF-8, which is
-    // not checked.
+    // for the length of a walk over the loops that have subscribers. Sessions on loops of the
+    // calling thread are sent the message before this returns, those on other loops in one of their
+    // next loop iterations. Messages of one publishing thread arrive in order. Text must be UTF-8,
+    // which is not checked.
     void publish(std::string_view topic, std::string_view data, opcode op = opcode::text) const;
     // The same from one session to all other subscribers. Call it on the thread of `from`, which
     // need not have subscribed.
