@@ -13,8 +13,11 @@ struct event_writer::state : std::enable_shared_from_this<state> {
     struct end_at_stop {
         state* self;
         void operator()() const {
-            self->out.finish();
-            self->end();
+            // The end of a response may begin the next request, whose handler may destroy the
+            // writer, and on_finished may.
+            const auto alive = self->shared_from_this();
+            alive->out.finish();
+            alive->end();
         }
     };
 
@@ -128,8 +131,9 @@ bool event_writer::comment(std::string_view text) {
 
 void event_writer::finish() {
     if (state_ == nullptr) return;
-    state_->out.finish();
-    *this = {};
+    // As when the server stops: this object may be gone afterwards.
+    const event_writer ending(std::move(*this));
+    ending.state_->out.finish();
 }
 
 bool event_writer::is_open() const noexcept { return state_ != nullptr && state_->out.is_open(); }

@@ -152,6 +152,37 @@ TEST(event_writer, ends_in_order_when_the_server_stops) {
     EXPECT_FALSE(kept.back()->is_open());
     EXPECT_FALSE(kept.back()->send({.data = "too late"}));
 }
+// The end of a response begins the next request where that has come already, and its handler may
+// destroy the writer whose end that is.
+TEST(event_writer, may_be_replaced_while_it_is_finished) {
+    std::unique_ptr<event_writer> kept;
+    served s([&](response res) {
+        event_loop& loop = res.loop();
+        const bool is_first = kept == nullptr;
+        kept = std::make_unique<event_writer>(std::move(res));
+        if (is_first) loop.post([&kept] { kept->finish(); });
+    });
+    raw_peer p(s.port());
+    p.send(get("/") + get("/"));
+    EXPECT_EQ(p.response(), "200 ");
+    EXPECT_EQ(p.exactly(15), "HTTP/1.1 200 OK");
+    p.finish_sending();
+    s.stop();
+    EXPECT_FALSE(kept->is_open());
+}
+TEST(event_writer, may_be_replaced_while_the_server_stops) {
+    std::unique_ptr<event_writer> kept;
+    served s([&](response res) { kept = std::make_unique<event_writer>(std::move(res)); });
+    raw_peer p(s.port());
+    p.send(get("/") + get("/"));
+    EXPECT_EQ(p.exactly(15), "HTTP/1.1 200 OK");
+    s.ask_to_stop();
+    const std::string rest = p.rest();
+    EXPECT_NE(rest.find("\r\n\r\n0\r\n\r\nHTTP/1.1 200 OK\r\n"), std::string::npos) << rest;
+    p.finish_sending();
+    s.join();
+    EXPECT_FALSE(kept->is_open());
+}
 TEST(event_writer, a_client_that_does_not_read_is_waited_for) {
     server_options options;
     options.limits.max_unsent_bytes = 100'000;
