@@ -172,7 +172,7 @@ result<void> cookie_jar::store(const url& from, std::string_view set_cookie, std
         return refuse("__Host- without Secure and Path=/, or with a Domain");
     }
     if (is_address(c.domain)) c.host_only = true;
-    if (!from.secure() && would_hide_secure(c)) return refuse("it would hide a Secure one");
+    if (!from.secure() && would_hide_secure(c, now)) return refuse("it would hide a Secure one");
     return keep(std::move(c), now);
 }
 
@@ -184,12 +184,14 @@ void cookie_jar::store_all(const url& from, const header_list& fields, std::int6
 
 // A server without TLS, or somebody on the way to it, must not put its own in the place of what was
 // set over TLS.
-bool cookie_jar::would_hide_secure(const cookie& c) const {
+bool cookie_jar::would_hide_secure(const cookie& c, std::int64_t now) const {
     for (const auto& [domain, list] : domains_) {
         if (domain != c.domain && !is_under(domain, c.domain) && !is_under(c.domain, domain))
             continue;
         for (const entry& e : list) {
-            if (e.c.secure && e.c.name == c.name && path_matches(c.path, e.c.path)) return true;
+            if (e.c.secure && e.c.expires > now && e.c.name == c.name &&
+                path_matches(c.path, e.c.path))
+                return true;
         }
     }
     return false;

@@ -155,6 +155,11 @@ TEST(cookie_jar, secure_ones) {
     EXPECT_FALSE(jar.store(at("http://sub.x.org/"), "a=2; Domain=x.org; Path=/in", now));
     EXPECT_TRUE(jar.store(at("http://x.org/"), "a=2; Path=/", now));
     EXPECT_EQ(jar.header(at("https://x.org/in"), now), "a=1; a=2");
+    // One that has expired hides nothing, whether it was dropped or not.
+    ASSERT_TRUE(jar.store(at("https://y.org/"), "b=1; Secure; Max-Age=5", now));
+    EXPECT_FALSE(jar.store(at("http://y.org/"), "b=2", now + 4));
+    EXPECT_TRUE(jar.store(at("http://y.org/"), "b=2", now + 5));
+    EXPECT_EQ(jar.header(at("https://y.org/"), now + 5), "b=2");
 }
 TEST(cookie_jar, attributes_are_kept) {
     cookie_jar jar;

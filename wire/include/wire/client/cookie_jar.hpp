@@ -102,7 +102,7 @@ private:
     using entries = std::vector<entry>;
 
     result<void> keep(cookie c, std::int64_t now);
-    bool would_hide_secure(const cookie& c) const;
+    bool would_hide_secure(const cookie& c, std::int64_t now) const;
     void make_room(entries& of_domain, std::int64_t now);
     void drop_expired(std::int64_t now);
 
