@@ -49,6 +49,18 @@ TEST(ws_blocking_client, talks) {
     EXPECT_EQ(ended.code(), errc::closed_early);
     EXPECT_EQ(ended.error().message, "the session has ended with code 1000");
 }
+TEST(ws_blocking_client, receives_what_has_come_without_waiting) {
+    served s(ws_echo());
+    auto c = *blocking_client::connect(ws_url(s));
+    ASSERT_TRUE(c.send("x"));
+    result<message> got = c.receive(0ms);
+    for (int i = 0; i < 1000 && !got; ++i) {
+        std::this_thread::sleep_for(1ms);
+        got = c.receive(0ms);
+    }
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->data, "x");
+}
 TEST(ws_blocking_client, hears_of_the_servers_close) {
     served s(ws_echo());
     auto c = *blocking_client::connect(ws_url(s));

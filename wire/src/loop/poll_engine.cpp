@@ -71,7 +71,8 @@ std::size_t poll_engine::wait_and_dispatch(clock::duration longest, bool queued)
         core_.refresh_now();
         return 0;
     }
-    if (queued) longest = clock::duration::zero();
+    // ppoll() looks at nothing where it is given a time below zero, that of a moment just gone.
+    if (queued || longest < clock::duration::zero()) longest = clock::duration::zero();
     // Nothing ends the wait when another thread posts: look every now and then.
     if (core_.wake_descriptor() < 0)
         longest = std::min<clock::duration>(longest, stream::alone_at_most);

@@ -104,6 +104,13 @@ TEST(poll_engine, does_not_wait_where_something_is_due) {
     while (t.armed()) loop->run_once();
     EXPECT_EQ(log, "hook post timer");
 }
+TEST(poll_engine, looks_once_where_the_time_is_over) {
+    const auto loop = blocking_loop();
+    bell b(*loop);
+    EXPECT_EQ(loop->run_once(clock::duration(-1)), 1U);
+    EXPECT_EQ(loop->run_once(-2s), 1U);
+    EXPECT_EQ(b.count, 2);
+}
 TEST(poll_engine, another_thread_may_post) {
     const auto loop = blocking_loop();
     bool told = false;
