@@ -6,7 +6,8 @@
 //
 // `l` bounds each result (max_parameters, max_cookies, max_parts ...): give the server's own limits
 // where they differ from the defaults. Each call parses anew: keep the result rather than ask
-// twice. A failure is the client's fault: answer 400, 413 or 415 as status_for() of the error says.
+// twice. A failure is the client's fault: answer 400, 413, 415 or 431, as status_for() of the error
+// says.
 #pragma once
 
 #include <string_view>
@@ -38,8 +39,8 @@ WIRE_EXPORT result<parameters> form(const request& r, const limits& l = {});
 
 // The body as multipart/form-data. The parts are views into it, and live as long as the request.
 // multipart_parser reads a body that comes in pieces. Errors: unsupported_media_type,
-// bad_multipart, too_many_parts, part_too_large, and header_too_large or too_many_headers for the
-// head of a part.
+// bad_multipart, too_many_parts, part_too_large, and for the head of a part header_too_large,
+// too_many_headers and those of field lines.
 WIRE_EXPORT WIRE_NEEDS_MULTIPART result<std::vector<form_part>> multipart_form(
     const request& r, const limits& l = {});
 

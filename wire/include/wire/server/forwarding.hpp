@@ -1,7 +1,8 @@
 // Servers behind proxies: whom to believe, and what, about the client that a proxy speaks for.
 //
-//     options.trusted_proxies = {*wire::network::parse("10.0.0.0/8"),
-//     *wire::network::parse("unix:")}; options.forwarded_fields.x_forwarded_for = true;
+//     for (const char* where : {"10.0.0.0/8", "unix:"})
+//         options.trusted_proxies.push_back(*wire::network::parse(where));
+//     options.forwarded_fields.x_forwarded_for = true;
 //     options.forwarded_fields.x_forwarded_proto = true;
 //
 // request::client_address(), client_scheme() and client_authority() then tell of the client.
