@@ -254,10 +254,16 @@ class Endings(unittest.TestCase):
         self.assertEqual(document["window"]["stopped_by"], "signal")
 
     def test_a_signal_in_the_warm_up(self) -> None:
-        code, document = self.interrupted([signal.SIGINT], "-d", "60s", "--warmup", "60s")
-        self.assertEqual(code, 2)
-        self.assertEqual(document["window"]["stopped_by"], "signal")
-        self.assertEqual(document["requests"]["ok"], 0)
+        for words in ("", "--rate 500", "--turns 1/1"):
+            with self.subTest(words):
+                code, document = self.interrupted(
+                    [signal.SIGINT], *typed(f"-d 60s --warmup 60s {words}")
+                )
+                self.assertEqual(code, 2)
+                self.assertEqual(document["window"]["stopped_by"], "signal")
+                self.assertEqual(document["window"]["start_unix_ns"], 0)
+                self.assertEqual(document["requests"]["ok"], 0)
+                self.assertEqual(violations(document, SCHEMA), [])
 
     def test_a_signal_while_connecting(self) -> None:
         # The server takes connections and says nothing: the handshakes never end.

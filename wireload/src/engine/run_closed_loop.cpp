@@ -125,6 +125,7 @@ void run_closed_loop(run_steps& steps) {
     steps.show("measuring", order.window_start, order.window_end, requests_of(o));
     steps.wait_for_orders(true);
     const nanos end = std::min(clock_now(), order.window_end);
+    if (end < order.window_start) out.window_start_unix_ns = 0;  // it ended in the warm-up
     out.elapsed = std::max<nanos>(0, end - order.window_start);
     out.generator = meter.end(out.elapsed, steps.used_cpus());
     if (watch != nullptr) out.server = watch->end();

@@ -81,6 +81,7 @@ void run_open_loop(run_steps& steps) {
                o.requests ? o.part.share_of(*o.requests) : 0);
     steps.wait_for_orders(true, order.schedule_end);
     const nanos end = clock_now();
+    if (end < order.window_start) out.window_start_unix_ns = 0;  // it ended in the warm-up
     out.open_loop.emplace().cores_awake = awake.held();
     out.generator = meter.end(end - metered_from, steps.used_cpus());
     if (watch != nullptr) out.server = watch->end();

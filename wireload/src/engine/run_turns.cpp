@@ -151,6 +151,7 @@ void run_turns(run_steps& steps, const turn_options& turns) {
     for (std::size_t i = 0; i < measured && !steps.cut(); ++i) taker.measure(i);
     if (watch != nullptr) out.server = watch->end();
     out.elapsed = taker.elapsed();
+    if (out.elapsed == 0) out.window_start_unix_ns = 0;  // it ended before the first
     out.stopped_by = steps.cut().value_or(stop_reason::duration);
     out.interval = turns.measured();
     out.in_flight_mean = taker.mean_in_flight();
