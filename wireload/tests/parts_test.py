@@ -193,14 +193,16 @@ class Start(unittest.TestCase):
     def test_an_interruption_ends_the_waiting(self) -> None:
         for line in (None, f"{time.monotonic_ns() + 60_000 * MS}\n"):
             with self.subTest(line), serving(http_replies(lambda n: reply())) as server:
-                with waiting(server, "-n", "1") as (running, _):
+                with waiting(server, "-n", "1", "--json", "-") as (running, _):
                     assert running.stdin is not None
                     if line is not None:
                         running.stdin.write(line)
                         running.stdin.flush()
                         time.sleep(0.05)
                     running.send_signal(signal.SIGINT)
-                    self.assertEqual(running.wait(30), 2)
+                    out, _errors = running.communicate(timeout=30)
+                    self.assertEqual(running.returncode, 2)
+                self.assertIsNone(json.loads(out)["start"])
                 self.assertEqual(server.requests, 0)
 
     def test_wrong_use_is_explained(self) -> None:

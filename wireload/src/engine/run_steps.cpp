@@ -230,6 +230,7 @@ bool run_steps::wait_for_start(nanos ahead) {
     pause_until(out_.start->asked - ahead);
     if (interrupted()) {
         out_.stopped_by = stop_reason::signal;
+        out_.start.reset();  // the load never began
         return false;
     }
     out_.start->begun = std::max(out_.start->asked, clock_now());

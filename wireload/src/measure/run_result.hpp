@@ -66,7 +66,7 @@ struct turns_result {
     nanos longest_rest = 0;  // from the last request sent in a turn to the last reply
 };
 
-// Of a load that was to begin at a moment of the steady clock.
+// Of a load that was to begin at a moment of the steady clock, and did.
 struct start_result {
     nanos asked = 0;
     nanos begun = 0;  // not before
