@@ -94,6 +94,23 @@ class Screen(unittest.TestCase):
                 done = wireload(*typed(words), url)
                 self.assertLessEqual(max(map(len, done.stdout.splitlines())), 80, done.stdout)
 
+    def test_many_statuses_take_several_lines(self) -> None:
+        with serving(http_replies(lambda n: reply(b"x", f"{210 + n} Odd"))) as server:
+            run = load(server, *typed("-n 40 -c 1"))
+        self.assertEqual(len(run.document["status_codes"]), 40)
+        self.assertLessEqual(max(map(len, run.screen.splitlines())), 80, run.screen)
+        self.assertIn(", ".join(f"{status} x 1" for status in range(211, 218)), run.screen)
+        self.assertRegex(run.screen, r",\n {11}\d+ x 1, ")
+
+    def test_a_long_url_and_several_servers_take_two_lines(self) -> None:
+        with serving(http_replies(lambda n: reply())) as one, serving(one.handler) as two:
+            urls = [f"http://127.0.0.1:{server.port}/{'x' * 60}" for server in (one, two)]
+            done = wireload("-n", "4", "-c", "2", *urls)
+        lines = done.stdout.splitlines()
+        self.assertTrue(lines[0].endswith("x..."), done.stdout)
+        self.assertEqual(lines[1], f"127.0.0.1:{one.port} and 1 more")
+        self.assertLessEqual(max(map(len, lines)), 80, done.stdout)
+
     def test_slow_rates_have_their_digits(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.4)) as server:
             closed = load(server, *typed("-n 2 -c 1"))
@@ -128,6 +145,7 @@ class Screen(unittest.TestCase):
         self.assertEqual(done.returncode, 0)
         self.assertLessEqual(len(done.stdout.splitlines()), 36)
         self.assertRegex(done.stdout, r"\n +30 +30 +30 ")
+        self.assertIn("ramp, 30 rounds of 1 more connection, 2 messages on each", done.stdout)
 
     def on_a_terminal(
         self, environment: dict[str, str], *arguments: str, interrupt_after: float | None = None

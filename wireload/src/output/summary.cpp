@@ -89,10 +89,19 @@ std::string deflate_line(const run_result& r) {
 
 std::string statuses(const run_result& r, const painter& paint) {
     std::string out;
+    std::size_t column = heading;
     for (std::size_t i = 0; i < r.counts.statuses.size(); ++i) {
         if (r.counts.statuses[i] == 0) continue;
         const std::string one = fmt::format("{} x {}", i + 100, grouped(r.counts.statuses[i]));
-        out += fmt::format("{}{}", out.empty() ? "" : ", ", i >= 300 ? paint.yellow(one) : one);
+        if (!out.empty()) {
+            out += ',';
+            // With a comma behind it.
+            const bool fits = column + 2 + one.size() < 80;
+            out += fits ? std::string(" ") : "\n" + std::string(heading, ' ');
+            column = fits ? column + 2 : heading;
+        }
+        out += i >= 300 ? paint.yellow(one) : one;
+        column += one.size();
     }
     return out;
 }
@@ -191,7 +200,7 @@ std::string starving(const plan& p, const run_result& r) {
     const std::string what = p.asked.in_flight == 1
                                  ? fmt::format("{} of {} connections", grouped(left.starved),
                                                grouped(p.asked.connections))
-                                 : fmt::format("{} requests", grouped(left.starved));
+                                 : plural(left.starved, "request");
     if (usual && 4 * *usual < static_cast<std::uint64_t>(left.oldest)) {
         const std::string silent =
             left.silent == 0 ? std::string()
@@ -320,8 +329,8 @@ std::string connect_lines(const plan& p, const run_result& r) {
     connect = fmt::format("Connect    {}", in_lines(connect, heading));
     if (!phases.empty()) connect += fmt::format("\nPhases     {}", in_lines(phases, heading));
     for (const auto& k : r.tls.kinds) {
-        connect += fmt::format("\nTLS        {}, {}: {} handshakes", k.version, k.cipher,
-                               grouped(k.count));
+        connect += fmt::format("\nTLS        {}, {}: {}", k.version, k.cipher,
+                               plural(k.count, "handshake"));
         if (&k == &r.tls.kinds.front() && r.tls.resumed != 0)
             connect += fmt::format(" ({} of all resumed)", grouped(r.tls.resumed));
     }
@@ -336,10 +345,10 @@ std::string result_line(const run_result& r, const painter& paint) {
                            grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
                            paint.bold(per_second(r.rate_per_s())));
     }
-    std::string out =
-        fmt::format("{}       {} of {} connections for {}; {} pings answered\n", paint.bold("Held"),
-                    grouped(r.idle->held), grouped(r.idle->opened),
-                    format_duration(static_cast<double>(r.elapsed)), grouped(r.idle->pings));
+    std::string out = fmt::format("{}       {} of {} for {}; {} answered\n", paint.bold("Held"),
+                                  grouped(r.idle->held), plural(r.idle->opened, "connection"),
+                                  format_duration(static_cast<double>(r.elapsed)),
+                                  plural(r.idle->pings, "ping"));
     if (r.idle->messages != 0)
         out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
     return out;
@@ -356,9 +365,9 @@ std::string broadcast_lines(const run_result& r) {
                     time_or_dash(r.broadcast->last.supported_percentile_ns(99)));
     std::string out = fmt::format("Broadcast  {}\n", in_lines(sent, heading));
     if (counts.lost + counts.doubled + counts.reordered != 0)
-        out +=
-            fmt::format("           {} deliveries lost, {} doubled, {} out of order\n",
-                        grouped(counts.lost), grouped(counts.doubled), grouped(counts.reordered));
+        out += fmt::format("           {} {} lost, {} doubled, {} out of order\n",
+                           grouped(counts.lost), counts.lost == 1 ? "delivery" : "deliveries",
+                           grouped(counts.doubled), grouped(counts.reordered));
     return out;
 }
 
@@ -398,8 +407,9 @@ std::string what_was_asked(const plan& p) {
     const options& o = p.asked;
     std::string out;
     if (o.ramp) {
-        out = fmt::format("ramp, {} of {} more connections, {} messages on each ({})",
-                          plural(o.ramp->rounds, "round"), o.ramp->add, o.ramp->messages,
+        out = fmt::format("ramp, {} of {}, {} on each ({})", plural(o.ramp->rounds, "round"),
+                          plural(o.ramp->add, "more connection"),
+                          plural(o.ramp->messages, "message"),
                           o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
     } else {
         out = fmt::format("{}, {}",
@@ -434,8 +444,11 @@ std::string what_was_asked(const plan& p) {
 std::string summary(const plan& p, const run_result& r, screen_style style) {
     const painter paint(style);
     const histogram& all = r.series->total();
-    std::string out = fmt::format("{}  {}\n{}\n\n", paint.bold(cut(p.asked.url, 56)),
-                                  paint.faint(server_text(p)), in_lines(what_was_asked(p), 0));
+    const std::string url = cut(p.asked.url, 56), server = server_text(p);
+    // An IPv6 address may take a line of its own.
+    const std::string_view between = url.size() + 2 + server.size() <= 80 ? "  " : "\n";
+    std::string out = fmt::format("{}{}{}\n{}\n\n", paint.bold(url), between, paint.faint(server),
+                                  in_lines(what_was_asked(p), 0));
 
     const std::string connect = connect_lines(p, r);
     if (r.nothing_measured()) {
