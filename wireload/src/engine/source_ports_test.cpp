@@ -45,6 +45,10 @@ TEST(SourcePorts, ElsewhereOnlyWhatTheUserNames) {
     EXPECT_EQ(addresses(asking(60), "192.0.2.1"), 0U);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--source", refusal(asking(71), "192.0.2.1"));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "ip_local_port_range", refusal(asking(71), "::1"));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "Lower -c", refusal(asking(71), "192.0.2.1"));
+    options ramp = asking(71);
+    ramp.ramp.emplace();
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "Lower --ramp-rounds", refusal(ramp, "192.0.2.1"));
     options two = asking(71);
     two.sources = {"192.0.2.7", "192.0.2.8"};
     EXPECT_EQ(addresses(two, "192.0.2.1"), 2U);

@@ -36,11 +36,17 @@ std::uint64_t available_memory() {
     return 0;
 }
 
-// "Give at most N": connections that take `need` bytes for `asked` of them.
-std::string most_with(std::uint64_t available, std::uint64_t need, std::uint64_t asked) {
-    return fmt::format("Give at most {:.0f} with -c",
-                       std::floor(static_cast<double>(available) / static_cast<double>(need) *
-                                  static_cast<double>(asked)));
+// Connections, by the options that say how many there are.
+std::string give_at_most(const options& asked, std::uint64_t most) {
+    return fmt::format("Give at most {} with {}", most,
+                       asked.ramp ? "--ramp-rounds x --ramp-add" : "-c");
+}
+
+// The same, where all connections that are asked for would take `need` bytes.
+std::string most_with(std::uint64_t available, std::uint64_t need, const options& asked) {
+    return give_at_most(asked, static_cast<std::uint64_t>(std::floor(
+                                   static_cast<double>(available) / static_cast<double>(need) *
+                                   static_cast<double>(asked.connections))));
 }
 
 std::string memory_problem(const options& asked, const std::vector<destination>& to,
@@ -57,7 +63,7 @@ std::string memory_problem(const options& asked, const std::vector<destination>&
             "memory limit of this cgroup (a container, a service) leaves {} MiB. {}, or raise the "
             "limit (memory.max)",
             asked.connections, ours >> 20, *host.group_memory >> 20,
-            most_with(*host.group_memory, ours, asked.connections));
+            most_with(*host.group_memory, ours, asked));
     }
     if (host.memory == 0 || ours + theirs <= host.memory) return {};
     return fmt::format(
@@ -65,7 +71,7 @@ std::string memory_problem(const options& asked, const std::vector<destination>&
         "are available. {}",
         asked.connections, (ours + theirs) >> 20,
         theirs != 0 ? ", those of the server on this host among them" : "", host.memory >> 20,
-        most_with(host.memory, ours + theirs, asked.connections));
+        most_with(host.memory, ours + theirs, asked));
 }
 
 std::optional<std::uint64_t> number_in(const std::string& file) {
@@ -146,9 +152,8 @@ std::variant<engine_plan, std::string> choose_engine(const options& asked,
         (asked.engine == engine_choice::automatic && asked.connections <= most)) {
         if (asked.connections <= most) return engine_plan{wire::loop_engine::epoll, asked.threads};
         return fmt::format(
-            "{}. Give at most {} with -c, leave out --engine epoll (io_uring needs no files), or "
-            "{}",
-            need, most, raise);
+            "{}. {}, leave out --engine epoll (io_uring needs no files), or {}", need,
+            give_at_most(asked, most), raise);
     }
     if (!host.io_uring_problem.empty()) {
         if (asked.engine == engine_choice::io_uring) {
@@ -158,9 +163,8 @@ std::variant<engine_plan, std::string> choose_engine(const options& asked,
                 host.io_uring_problem, most);
         }
         return fmt::format(
-            "{}, and io_uring, which needs none, is not available: {}. Give at most {} with -c, "
-            "allow io_uring, or {}",
-            need, host.io_uring_problem, most, raise);
+            "{}, and io_uring, which needs none, is not available: {}. {}, allow io_uring, or {}",
+            need, host.io_uring_problem, give_at_most(asked, most), raise);
     }
     if (host.files < 16)
         return fmt::format("this process may open {} files; raise the limit: ulimit -n 1024",

@@ -70,6 +70,16 @@ TEST(engine, what_is_in_the_way_is_named) {
     EXPECT_NE(show(choose(asking(100'000), here, host(64))).find("tables of 64 files"),
               std::string::npos);
 }
+TEST(engine, a_ramp_is_told_of_its_own_options) {
+    options ramp = asking(30'000);
+    ramp.ramp.emplace();
+    EXPECT_NE(show(choose(ramp, here, host(20'000, "sysctl says no")))
+                  .find("Give at most 19960 with --ramp-rounds x --ramp-add, allow io_uring"),
+              std::string::npos);
+    EXPECT_NE(show(choose(ramp, here, host(20'000, "", 64 << 20)))
+                  .find("with --ramp-rounds x --ramp-add"),
+              std::string::npos);
+}
 // 385 MB for ours, and 105 or 175 MB for the servers' on this host.
 TEST(engine, only_servers_on_this_host_take_memory_here) {
     const options asked = asking(100'000);

@@ -80,10 +80,10 @@ std::variant<std::vector<wire::address>, std::string> choose_sources(
         if (d.connections <= room) continue;
         return fmt::format(
             "{} connections need more local ports than there are: {} to one server from {} "
-            "address(es). Lower -c, give more "
+            "address(es). Lower {}, give more "
             "addresses of this host with --source, or widen the range: sysctl "
             "net.ipv4.ip_local_port_range",
-            d.connections, room, addresses);
+            d.connections, room, addresses, asked.ramp ? "--ramp-rounds or --ramp-add" : "-c");
     }
     return out;
 }
