@@ -352,6 +352,12 @@ TEST(Options, ThresholdsAreReadAndTheirFaultsPointedAt) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "give a --rate",
                         refusal({"--fail-if", "lag_p99>1ms", "http://h/"}));
     EXPECT_EQ(good({"--fail-if", "lag_p99>1ms", "--rate", "5", "http://h/"}).thresholds.size(), 1U);
+    for (const char* never_known : {"p99>20ms", "max>1s", "ok<1", "rate<1"}) {
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, "with --idle nothing is answered",
+                            refusal({"--idle", "--fail-if", never_known, "http://h/"}));
+    }
+    for (const char* known : {"errors>1", "errors>0.1%", "generator>80%"})
+        EXPECT_EQ(good({"--idle", "--fail-if", known, "http://h/"}).thresholds.size(), 1U);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--fail-if 'p99>20': at 5: '20'",
                         refusal({"--fail-if", "p99>20", "http://h/"}));
 }

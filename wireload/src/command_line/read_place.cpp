@@ -27,6 +27,13 @@ void read_thresholds(const given_options& given, options& out) {
                 "another metric",
                 text);
         }
+        const threshold& last = out.thresholds.back();
+        if (out.idle && !last.judges_errors() && last.metric != threshold_metric::generator) {
+            refuse(
+                "--fail-if '{}': with --idle nothing is answered; give a condition on errors or "
+                "generator",
+                text);
+        }
     }
 }
 
