@@ -240,7 +240,16 @@ TEST(Options, Tls) {
               "cackname");
     EXPECT_TRUE(o.tls->reuse_sessions && o.tls->only_1_2);
     EXPECT_EQ(o.tls->protocols, (std::vector<std::string>{"a", "b"}));
+    const std::vector<std::string> spaced =
+        good({"--alpn", "http/1.1, a", "https://h/"}).tls->protocols;
+    EXPECT_EQ(spaced, (std::vector<std::string>{"http/1.1", "a"}));
     EXPECT_TRUE(good({"--insecure", "https://h/"}).tls->insecure);
+}
+
+TEST(Options, SpacesMayStandBehindTheCommasOfAList) {
+    EXPECT_EQ(good({"--source", "127.0.0.7, 127.0.0.8", "http://h/"}).sources,
+              (std::vector<std::string>{"127.0.0.7", "127.0.0.8"}));
+    EXPECT_EQ(good({"--subprotocol", "a, b", "ws://h/"}).subprotocols, "a, b");
 }
 
 TEST(Options, TwoHyphensEndTheOptions) {
@@ -293,7 +302,7 @@ TEST(Options, RefusalsSayWhatToDo) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "1.2 or 1.3",
                         refusal({"--tls-max-version", "1.1", "wss://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "speaks HTTP/1.1",
-                        refusal({"--alpn", "h2", "https://h/"}));
+                        refusal({"--alpn", "http/1.1, h2", "https://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "1 to 255",
                         refusal({"--alpn", "a,,b", "https://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "not http, https, ws or wss", refusal({"ftp://h/"}));

@@ -95,6 +95,7 @@ void read_tls(const given_options& given, options& out) {
         tls.protocols.clear();
         std::istringstream names(given.raw.alpn);
         for (std::string one; std::getline(names, one, ',');) {
+            one.erase(0, one.find_first_not_of(' '));
             if (one.empty() || one.size() > 255)
                 refuse("--alpn '{}': give names of 1 to 255 bytes, separated by commas",
                        given.raw.alpn);
@@ -134,7 +135,8 @@ void read_place(const given_options& given, unsigned allowed_cpus, options& out)
                                                       : engine_choice::automatic;
     }
     std::istringstream sources(given.raw.source);
-    for (std::string one; std::getline(sources, one, ',');) out.sources.push_back(one);
+    for (std::string one; std::getline(sources, one, ',');)
+        out.sources.push_back(one.erase(0, one.find_first_not_of(' ')));
     if (given.has("--source") && out.sources.empty())
         refuse("--source: give addresses of this host, separated by commas");
     if (given.has("--seed")) out.seed = number("--seed", given.raw.seed, 0, UINT64_MAX);
