@@ -145,6 +145,28 @@ TEST(Options, Broadcast) {
                         refusal({"--broadcast", "-t", "2", "ws://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "first value",
                         refusal({"--broadcast", "--message", "{uuid} {c}", "ws://h/"}));
+    // What else is said of a message does not make another one right.
+    EXPECT_EQ(good({"--broadcast", "--expect-length", "7", "ws://h/"}).check, reply_check::echo);
+}
+
+TEST(Options, WhatIsWrongWithAMessageOfAFileIsSaidOfTheFile) {
+    const std::string path = testing::TempDir() + "wireload_options_test_message";
+    std::ofstream(path) << "no counter";
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "wireload: --message-file: --check count needs",
+                        refusal({"--check", "count", "--message-file", path, "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "wireload: --message-file: --broadcast tells",
+                        refusal({"--broadcast", "--message-file", path, "ws://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--message-file and --message-size say the same",
+                        refusal({"--message-file", path, "--message-size", "5", "ws://h/"}));
+    std::ofstream(path, std::ios::trunc) << "\xff {c}";
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--message-file: a text message has to be UTF-8",
+                        refusal({"--message-file", path, "ws://h/"}));
+    EXPECT_EQ(good({"--binary", "--message-file", path, "ws://h/"}).message, "\xff {c}");
+    std::remove(path.c_str());
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "--message: a text message has to be UTF-8",
+                        refusal({"--message", "\xc3(", "ws://h/"}));
+    EXPECT_EQ(good({"--message", "gr\xc3\xbc\xc3\x9f {c}", "ws://h/"}).message,
+              "gr\xc3\xbc\xc3\x9f {c}");
 }
 
 TEST(Options, UsesOfConnections) {

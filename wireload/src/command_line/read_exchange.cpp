@@ -12,6 +12,7 @@
 #include "wire/base/limits.hpp"
 #include "wire/proto/compression.hpp"
 #include "wire/proto/http_types.hpp"
+#include "wire/proto/utf8.hpp"
 
 namespace wireload {
 namespace {
@@ -69,21 +70,31 @@ void read_message(const given_options& given, options& out) {
                                                     : "hello from wireload";
     if (given.has("--message") || given.has("--message-file")) {
         out.message = text_or_file(given, "--message", given.raw.message, given.raw.message_file);
+        const std::string_view flag = given.has("--message") ? "--message" : "--message-file";
         const auto parsed = text_template::parse(out.message, true);
         if (const auto* problem = std::get_if<std::string>(&parsed))
-            refuse("--message: {}", *problem);
+            refuse("{}: {}", flag, *problem);
+        // Values are ASCII.
+        if (!out.binary && !wire::is_utf8(out.message)) {
+            refuse(
+                "{}: a text message has to be UTF-8 (RFC 6455 section 5.6), and this one is not; "
+                "send it with --binary",
+                flag);
+        }
         if (out.check == reply_check::count && !std::get<text_template>(parsed).has_counter()) {
-            refuse("--message: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'");
+            refuse("{}: --check count needs the counter in it, as in '{{\"c\":{{c}}}}'", flag);
         }
         if (out.broadcast && !std::get<text_template>(parsed).tells_counter()) {
             refuse(
-                "--message: --broadcast tells one message from the next by the counter, which has "
-                "to be the first value in it, as in '{{\"b\":{{c}}}}'");
+                "{}: --broadcast tells one message from the next by the counter, which has "
+                "to be the first value in it, as in '{{\"b\":{{c}}}}'",
+                flag);
         }
     }
     if (given.has("--message-size")) {
         if (given.has("--message") || given.has("--message-file"))
-            refuse("--message and --message-size say the same thing twice; give one of them");
+            refuse("{} and --message-size say the same thing twice; give one of them",
+                   given.has("--message") ? "--message" : "--message-file");
         if (out.check == reply_check::count)
             refuse(
                 "--message-size: --check count needs a message with the counter in it; see "
@@ -170,8 +181,9 @@ void read_content_checks(const given_options& given, options& out) {
     for (const std::string& text : given.raw.expect_json)
         out.expect.json.push_back(json_expectation::parse(text));
     out.expect.headers = given.raw.expect_header;
-    // A message that is described need not be an echo.
-    if (out.websocket && out.expect.of_content() && !given.has("--check"))
+    // A message that is described need not be an echo. What is broadcast always comes as it was
+    // sent.
+    if (out.websocket && out.expect.of_content() && !given.has("--check") && !out.broadcast)
         out.check = reply_check::none;
     if (const auto made = reply_checks::compile(out.expect);
         const auto* problem = std::get_if<std::string>(&made))
