@@ -13,10 +13,12 @@
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -62,14 +64,19 @@ void complain(const std::string& text) {
 }
 
 // Opened before the run, so that a name that cannot be written is known before ten minutes are
-// spent.
+// spent. What the file has stays there.
 bool open_output(std::ofstream& file, const char* flag, const std::string& path) {
     if (path.empty() || path == "-") return true;
-    file.open(path);
+    file.open(path, std::ios::app);
     if (file) return true;
     complain(fmt::format("{} {}: cannot write this file: {}; give another name", flag, path,
                          std::strerror(errno)));
     return false;
+}
+
+void empty_output(const std::ofstream& file, const std::string& path) {
+    std::error_code no_file;  // a pipe or a device has nothing to lose
+    if (file.is_open()) std::filesystem::resize_file(path, 0, no_file);
 }
 
 bool close_output(std::ofstream& file) {
@@ -166,13 +173,16 @@ int load(options asked) {
         }
         watch = std::get<process_watch>(std::move(opened));
     }
-    // Last: a file of this name loses what it had.
+    // Last, and all of them first: a file of this name loses what it had.
     std::ofstream json_file, log_file, csv_file;
     if (!open_output(json_file, "--json", p.asked.json_path) ||
         !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
         !open_output(csv_file, "--csv", p.asked.csv_path)) {
         return exit_usage;
     }
+    empty_output(json_file, p.asked.json_path);
+    empty_output(log_file, p.asked.hdr_log_path);
+    empty_output(csv_file, p.asked.csv_path);
 
     auto outcome = run(p, watch ? &*watch : nullptr, live_on(p));
     if (const auto* problem = std::get_if<std::string>(&outcome)) {

@@ -328,6 +328,22 @@ class Endings(unittest.TestCase):
             done = wireload("--watch", "/nowhere", "--json", str(file), "http://127.0.0.1:1/")
             self.assertEqual((done.returncode, file.read_text()), (64, "earlier"))
 
+    def test_a_name_that_cannot_be_written_costs_no_earlier_result(self) -> None:
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(http_replies(lambda n: reply())) as server,
+        ):
+            file = Path(folder, "result")
+            file.write_text("earlier" * 10_000)
+            url = f"http://127.0.0.1:{server.port}/"
+            done = wireload("--json", str(file), "--csv", "/nowhere/x", url)
+            self.assertEqual((done.returncode, file.read_text()), (64, "earlier" * 10_000))
+            self.assertIn("--csv /nowhere/x: cannot write this file", done.stderr)
+            self.assertEqual(server.connections, 0)
+            done = wireload("-q", "-n", "3", "--json", str(file), url)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual(json.loads(file.read_text())["requests"]["ok"], 3)
+
     def test_a_reader_of_standard_output_that_leaves_costs_no_file(self) -> None:
         reads, writes = os.pipe()
         os.close(reads)
