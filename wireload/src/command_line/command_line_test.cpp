@@ -330,6 +330,10 @@ TEST(Options, RefusalsSayWhatToDo) {
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "not http, https, ws or wss", refusal({"ftp://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "10s or 10ms", refusal({"-d", "10", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "such as 10s", refusal({"-d", "soon", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "5s or 5ms",
+                        refusal({"--rate", "9", "--deadline", "5", "http://h/"}));
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, "at least 1.00 us",
+                        refusal({"--rate", "9", "--deadline", "500ns", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "from 1 to", refusal({"-c", "0", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "whole number", refusal({"-c", "5x", "http://h/"}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "--help", refusal({"-c"}));

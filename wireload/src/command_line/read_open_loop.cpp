@@ -33,13 +33,8 @@ void read_limits(const given_options& given, open_loop_options& open) {
     if (given.has("--max-in-flight")) {
         open.max_in_flight = number("--max-in-flight", given.raw.max_in_flight, 1, 1'000'000'000);
     }
-    if (given.has("--deadline")) {
-        open.deadline = parse_duration(given.raw.deadline);
-        if (!open.deadline || open.deadline->count() < 1'000) {
-            refuse("--deadline {}: give a time with its unit, such as 500ms or 2s",
-                   given.raw.deadline);
-        }
-    }
+    if (given.has("--deadline"))
+        open.deadline = duration("--deadline", given.raw.deadline, std::chrono::microseconds(1));
     if (given.has("--spin")) {
         one_of("--spin", given.raw.spin);
         open.spin = given.raw.spin == "always"  ? spin_mode::always
