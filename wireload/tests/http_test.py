@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
+import signal
 import socket
+import subprocess
+import sys
 import threading
 import time
 import unittest
@@ -261,6 +265,32 @@ class RightReplies(unittest.TestCase):
             run = load(server, "-c", "3", "--idle", "-d", "200ms")
             self.assertEqual((server.connections, server.requests), (3, 0))
         self.assertEqual((run.code, run.document["idle"]["held"]), (0, 3))
+
+    def test_wake_ups_are_not_told_where_a_process_of_the_server_ended(self) -> None:
+        """One process is woken all the time; the other may end while connections are held."""
+        woken = "import time\nwhile True: time.sleep(0.001)"
+        for lasts, told in (("60", True), ("0.8", False)):
+            command = f'sleep {lasts} & other=$!; "$0" -c "$1" & echo; wait $other; sleep 60'
+            with (
+                self.subTest(lasts),
+                serving(http_replies(lambda n: reply())) as server,
+                subprocess.Popen(
+                    ["sh", "-c", command, sys.executable, woken],
+                    stdout=subprocess.PIPE,
+                    start_new_session=True,
+                ) as watched,
+            ):
+                try:
+                    assert watched.stdout is not None
+                    watched.stdout.readline()  # both are there
+                    words = typed("-c 2 --idle -d 1200ms --watch")
+                    idle = load(server, *words, str(watched.pid)).document["idle"]
+                finally:
+                    os.killpg(watched.pid, signal.SIGKILL)
+                if told:
+                    self.assertGreater(idle["server_wake_ups"], 100)
+                else:
+                    self.assertIsNone(idle["server_wake_ups"])
 
     def test_reopens_quietly_where_the_server_announces_the_close(self) -> None:
         def every_third(

@@ -1,19 +1,33 @@
 // Connections that are held for the duration and not used: what they cost, and how many last.
+#include <sys/types.h>
+
 #include <algorithm>
+#include <vector>
 
 #include "engine/run_kinds.hpp"
 #include "measure/generator_meter.hpp"
 
 namespace wireload {
+namespace {
+
+bool has_all(const std::vector<pid_t>& processes, const std::vector<pid_t>& of) {
+    return std::all_of(of.begin(), of.end(), [&](pid_t pid) {
+        return std::find(processes.begin(), processes.end(), pid) != processes.end();
+    });
+}
+
+}  // namespace
 
 void run_idle(run_steps& steps) {
     const options& o = steps.asked();
     run_result& out = steps.out();
     if (!steps.open_all()) return;
     process_watch* const watch = steps.watch();
+    std::vector<pid_t> found_before;
     std::uint64_t wake_ups_before = 0;
     if (watch != nullptr) {
         watch->find();
+        found_before = watch->found();
         wake_ups_before = watch->wake_ups();
         watch->begin();
     }
@@ -40,8 +54,9 @@ void run_idle(run_steps& steps) {
     idle.opened = out.connect.opened;
     if (watch != nullptr) {
         const std::uint64_t now = watch->wake_ups();
-        // Fewer: processes that ended took theirs with them.
-        if (now >= wake_ups_before) idle.server_wake_ups = now - wake_ups_before;
+        // Processes that ended took theirs with them, and so did threads where they are fewer.
+        if (has_all(watch->found(), found_before) && now >= wake_ups_before)
+            idle.server_wake_ups = now - wake_ups_before;
     }
     for (const auto& w : steps.workers()) {
         idle.held += w->sessions().open;

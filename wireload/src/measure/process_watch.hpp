@@ -56,6 +56,8 @@ public:
     // Memory between the edges; cheap.
     void sample();
     server_usage end();
+    // The processes that find() or end() found last.
+    const std::vector<pid_t>& found() const { return known_; }
     // How often threads of the processes that were found last have slept and been woken, since they
     // began. Reads a file for each thread.
     std::uint64_t wake_ups() const;
