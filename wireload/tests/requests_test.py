@@ -62,6 +62,9 @@ class Rotation(unittest.TestCase):
             run = load(one, "-n", "4", "-c", "3", other)
             self.assertEqual([to["connections"] for to in run.document["targets"]], [2, 1])
             self.assertNotIn("got no connection", run.screen)
+            run = load(one, *typed("--ramp-rounds 1 --ramp-add 1 --ramp-messages 2"), other)
+            words = " ".join(run.screen.split())
+            self.assertIn("so no request: give more (--ramp-rounds, --ramp-add)", words)
 
     def test_of_several_servers_a_slow_one_does_not_starve_anybody(self) -> None:
         slow = http_replies(lambda n: reply(), after_s=lambda n: 0.8)

@@ -255,8 +255,9 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
                                        [](const target& t) { return t.connections == 0; });
     if (unasked != 0 && p.asked.part.of == 1) {
         out.push_back(
-            fmt::format("{} of {} servers got no connection, and so no request: give more (-c)",
-                        unasked, p.targets.size()));
+            fmt::format("{} of {} servers got no connection, and so no request: give more ({})",
+                        unasked, p.targets.size(),
+                        p.asked.ramp ? "--ramp-rounds, --ramp-add" : "-c"));
     }
     if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
