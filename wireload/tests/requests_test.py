@@ -115,6 +115,24 @@ class Rotation(unittest.TestCase):
         self.assertIn("--expect-json", run.document["first_error"]["expected"])
         self.assertTrue(run.document["first_error"]["sent"].startswith("PATCH /b "))
 
+    def test_the_server_of_the_command_line_stands_before_those_of_the_file(self) -> None:
+        with serving(echo_line) as one, serving(echo_line) as two:
+            requests: list[dict[str, object]] = [
+                {"url": f"http://127.0.0.1:{two.port}/a"},
+                {"path": "/b"},
+            ]
+            run = self.run_file(one, requests, "-n", "4", "-c", "2")
+            self.assertEqual({seen.split(b" ")[1] for seen in one.seen}, {b"/b"})
+            self.assertEqual({seen.split(b" ")[1] for seen in two.seen}, {b"/a"})
+        self.assertEqual((run.code, run.document["requests"]["ok"]), (0, 4))
+        target = run.document["target"]
+        self.assertEqual(target["url"], f"http://127.0.0.1:{one.port}/")
+        self.assertEqual((target["port"], target["address"]), (one.port, f"127.0.0.1:{one.port}"))
+        self.assertEqual(
+            [to["address"] for to in run.document["targets"]],
+            [f"127.0.0.1:{one.port}", f"127.0.0.1:{two.port}"],
+        )
+
     def test_each_reply_is_held_to_its_own_request(self) -> None:
         # The same bytes are right for one request and wrong for the other, also when they were seen
         # before.

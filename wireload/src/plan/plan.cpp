@@ -217,6 +217,9 @@ std::string plan_requests(plan& out) {
                 "without one",
                 text);
         }
+        // Before those that the file names.
+        const auto number = target_for(out, urls.back());
+        if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
     }
     if (o.rotation.empty()) {
         const request_options each{.url = {},
