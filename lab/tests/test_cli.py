@@ -136,7 +136,8 @@ def test_show_prints_the_effective_manifest(
 ) -> None:
     shell.add(
         "sh/own",
-        MANIFEST + 'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs ='
+        MANIFEST + 'documented = { "HTTP/2" = false, "chunked out" = true, TLS = true }\n'
+        'disabled = { reason = "why \\"not\\"", since = 2026-01-31 }\n[build]\ninputs ='
         ' ["studies"]\n',
     )
     assert run_app(["show", "own"]) == 0
@@ -147,6 +148,7 @@ def test_show_prints_the_effective_manifest(
     assert effective["build"] == {**language["build"], "inputs": ["studies"]}
     assert effective["run"] == language["run"]
     assert effective["disabled"] == own["disabled"]
+    assert effective["documented"] == own["documented"]
     assert [line for line in shown.splitlines() if line.startswith("steps")] == [
         'steps = [["true"]]  # *'
     ]

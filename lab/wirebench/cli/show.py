@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import re
 from typing import Annotated, Any
 
 import typer
@@ -55,8 +56,15 @@ def _to_toml(effective: dict[str, Any], own: dict[str, Any]) -> str:
             lines += ["", f"[{table}]"]
             for key, value in content.items():
                 inherited = key not in own.get(table, {})
-                lines.append(f"{key} = {toml_value(value)}" + ("  # *" if inherited else ""))
+                lines.append(
+                    f"{_toml_key(key)} = {toml_value(value)}" + ("  # *" if inherited else "")
+                )
     return "\n".join(lines)
+
+
+def _toml_key(key: str) -> str:
+    """Bare where TOML allows that, else quoted: ``HTTP/2`` is a key of ``documented``."""
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else toml_value(key)
 
 
 def toml_value(value: Any) -> str:
@@ -65,6 +73,7 @@ def toml_value(value: Any) -> str:
     if isinstance(value, list):
         return f"[{', '.join(toml_value(item) for item in value)}]"
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{key} = {toml_value(item)}" for key, item in value.items()) + " }"
+        pairs = (f"{_toml_key(key)} = {toml_value(item)}" for key, item in value.items())
+        return "{ " + ", ".join(pairs) + " }"
     # A JSON string, number or boolean is also one of TOML.
     return json.dumps(value, ensure_ascii=False)
