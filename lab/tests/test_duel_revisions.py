@@ -106,6 +106,15 @@ def test_what_is_staged_stays_staged_also_in_a_hook(
     assert in_git(repository, "worktree", "list").count("\n") == 1
 
 
+def test_a_repository_may_lie_in_a_folder_whose_name_is_no_text(tmp_path: Path) -> None:
+    repository = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9"))
+    committed(repository)
+    (repository / "file").write_text("three")
+    assert revisions.has_changes(repository)
+    with revisions.worktrees(("HEAD~1", "HEAD"), here=repository) as trees:
+        assert [(one.folder / "file").read_text() for one in trees] == ["one", "two"]
+
+
 def test_work_trees_of_a_killed_duel_are_removed_later(tmp_path: Path) -> None:
     repository, temporary = tmp_path / "repository", tmp_path / "tmp"
     committed(repository)

@@ -132,6 +132,7 @@ def _git(folder: Path, *words: str, what: str = "") -> str:
             ["git", "-C", str(folder), *words],
             capture_output=True,
             text=True,
+            errors="surrogateescape",  # a path need be no UTF-8
             check=False,
             env=_environment(),
         )
