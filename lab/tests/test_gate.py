@@ -11,6 +11,7 @@ import pytest
 from duel_world import cell_of, trials_of
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import OpenLoad
+from wirebench.cli.console import write_file
 from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import headline, junit, markdown, measured, verdict
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
@@ -384,7 +385,7 @@ def test_a_metric_without_figures_is_invalid() -> None:
     assert "no figures" in headline(found)
 
 
-def test_files_hold_whatever_a_server_said() -> None:
+def test_files_hold_whatever_a_server_said(tmp_path: Path) -> None:
     found = replace(
         found_of(1.1, *thresholds(cpu_per_request="+3%", memory="+1%", ready="1s")),
         invalid=("B: died\x00\n<script>alert(1)</script> | \ud800",),
@@ -392,6 +393,8 @@ def test_files_hold_whatever_a_server_said() -> None:
     text = markdown(found)
     assert "<script" not in text
     assert text.startswith("**Invalid measurement: B: died")
+    assert write_file(tmp_path / "gate.md", text)
+    assert "| \\ud800; ready" in (tmp_path / "gate.md").read_text()
     suite = ElementTree.fromstring(junit(found, seconds=1.5).encode()).find("testsuite")
     assert suite is not None
     assert {name: suite.get(name) for name in ("tests", "failures", "errors", "skipped")} == {

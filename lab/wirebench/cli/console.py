@@ -79,8 +79,8 @@ def say_warning(message: str) -> None:
 
 
 def write_plainly(path: Path, text: str) -> None:
-    """Into a pipe or device, too."""
-    path.write_text(text, encoding="utf-8")
+    """Into a pipe or device, too. What is no UTF-8 becomes an escape, as in the store."""
+    path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
 def write_file(
