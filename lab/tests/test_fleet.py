@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 import trustme
+from cryptography import x509
 
 from test_plan import contestant
 from test_store import plan, trial
 from wirebench.catalog.errors import CatalogError
+from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.fleet import command_with
+from wirebench.cli.main import run_app
 from wirebench.fleet import bundles
 from wirebench.fleet.bundles import BundleError, Packed, pack, pack_contestant
 from wirebench.fleet.certificates import (
@@ -111,6 +114,25 @@ def test_each_host_has_a_key_of_its_own_that_only_its_owner_reads(tmp_path: Path
     assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
     assert len({(folder / name / KEY_FILE).read_bytes() for name in ("scheduler", "a", "b")}) == 3
     assert not (folder / "a" / "authority-key.pem").exists()
+
+
+def test_each_name_that_a_fleet_file_may_have_gets_a_certificate(tmp_path: Path) -> None:
+    fleet = read_fleet(write_fleet(tmp_path, 'listen = "x"\n[hosts.rack_1]\n[hosts."a.b-"]\n'))
+    assert make_certificates(fleet.certificates, fleet.hosts) == ["scheduler", "rack_1", "a.b-"]
+    for name in fleet.hosts:
+        own = Identity(folder=fleet.certificates / name)
+        own.context(server_side=True)
+        certificate = x509.load_pem_x509_certificate((own.folder / CERTIFICATE_FILE).read_bytes())
+        assert f"CN={name}" in certificate.subject.rfc4514_string()
+
+
+def test_certificates_that_cannot_be_placed_say_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_fleet(tmp_path, 'listen = "x"\ncertificates = "fleet.toml"\n[hosts.a]\n')
+    assert run_app(["fleet", "init", "--fleet", str(file)]) == EXIT_USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"error: {file}: certificates: expected a folder, got {file}" in said
 
 
 def test_a_host_that_joins_later_is_of_the_same_fleet(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import Jobs, open_catalog, refuse_beside
+from wirebench.cli.arguments import Jobs, check_folder, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.fleet_load import load
@@ -98,6 +98,7 @@ def init(fleet: File = _FILE) -> None:
     from wirebench.fleet.hosts import read_fleet
 
     file = read_fleet(fleet)
+    check_folder(f"{fleet}: certificates", file.certificates)
     out = console()
     new = make_certificates(file.certificates, file.hosts)
     made = ", ".join(new) if new else "none: all are there"
