@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -12,21 +13,31 @@ from collections.abc import Container, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from synthetic_run import write_run
 from synthetic_world import World
+from wirebench.catalog import CatalogError
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.cli.report import find_run
 from wirebench.duel.plan import STUDY as DUEL
 from wirebench.history import index as index_module
 from wirebench.history.changes import LEAST_RUNS, changes_of
 from wirebench.history.index import INDEX_FILE, Figure, Index, Point, Series
 from wirebench.history.text import heading, lines, page
 from wirebench.serve.under_way import UnderWay
-from wirebench.store.rundir import HOST_FILE, PLAN_FILE, RUN_FILE, TRIALS_FILE, StoredRun
+from wirebench.store.rundir import (
+    HOST_FILE,
+    PLAN_FILE,
+    RUN_FILE,
+    TRIALS_FILE,
+    StoredRun,
+    complete_runs,
+)
 
 WORLD = World(studies=("concurrency",), samples=60)
 HOUR_NS = 3_600 * 10**9
@@ -470,6 +481,28 @@ def test_a_folder_whose_name_is_no_text_is_none_of_ours(results: Path) -> None:
     shutil.copytree(run, os.fsdecode(os.fsencode(results) + b"/caf\xe9"))
     with Index(results) as index:
         assert [row.name for row in index.runs()] == [run.name]
+
+
+def test_a_run_that_its_owner_keeps_to_himself_costs_no_other(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as one under sudo, where new folders are for their owner only."""
+    (run,) = (one for one in results.iterdir() if one.is_dir())
+    closed = results / "closed"
+    shutil.copytree(run, closed)
+    is_file = Path.is_file
+
+    def refuse(path: Path, **options: Any) -> bool:
+        if closed in path.parents:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return is_file(path, **options)
+
+    monkeypatch.setattr(Path, "is_file", refuse)
+    with Index(results) as index:
+        assert [row.name for row in index.runs()] == [run.name]
+    assert [path for path, _ in complete_runs(results)] == [run]
+    with pytest.raises(CatalogError, match="RUN: expected"):
+        find_run(str(closed))
 
 
 def test_an_index_that_another_process_writes_is_left_to_it(

@@ -96,18 +96,16 @@ def two_runs(first: str, second: str, option: str) -> tuple[StoredRun, StoredRun
 
 def find_run(name: str) -> Path:
     """The directory of a run, given by its path or by its name in the project's results."""
+    from wirebench.store.rundir import has_run
+
     given = Path(name)
-    if (given / "run.json").is_file():
+    if has_run(given):
         return given.resolve()
     results = find_root() / RESULTS
     path = results / name
-    if (path / "run.json").is_file():
+    if has_run(path):
         return path.resolve()
-    runs = (
-        sorted(one.name for one in results.iterdir() if (one / "run.json").is_file())
-        if results.is_dir()
-        else []
-    )
+    runs = sorted(one.name for one in results.iterdir() if has_run(one)) if results.is_dir() else []
     known = (
         f"one of {', '.join(runs[-5:])}"
         if runs

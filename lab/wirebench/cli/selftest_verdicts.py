@@ -123,11 +123,11 @@ def _own_sources(results: Path, host_id: str) -> tuple[Source, ...]:
     """Of the runs stored in the project that this host made."""
     from wirebench.selftest.worlds import stored_sources
     from wirebench.store.jsonl import StoreError
-    from wirebench.store.rundir import RUN_FILE, read_run
+    from wirebench.store.rundir import has_run, read_run
 
     runs = []
     for path in sorted(results.iterdir()) if results.is_dir() else ():
-        if path.is_symlink() or not (path / RUN_FILE).is_file():
+        if path.is_symlink() or not has_run(path):
             continue
         try:
             run = read_run(path)

@@ -28,6 +28,7 @@ from wirebench.store.rundir import (
     RUN_FILE,
     TRIALS_FILE,
     StoredRun,
+    has_run,
     read_host,
     read_info,
     read_run,
@@ -351,7 +352,7 @@ def stamps(results: Path) -> Iterator[tuple[str, str]]:
     whose name is no text was not made by the lab.
     """
     for path in sorted(results.iterdir()) if results.is_dir() else ():
-        if path.is_symlink() or not path.name.isprintable() or not (path / RUN_FILE).is_file():
+        if path.is_symlink() or not path.name.isprintable() or not has_run(path):
             continue
         states = [f"wirebench:{__version__}"]
         for name in _READ:

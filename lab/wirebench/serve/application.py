@@ -30,6 +30,7 @@ from wirebench.store.rundir import (
     TABLE_FILE,
     TRIALS_FILE,
     VERIFY_FILE,
+    has_run,
     is_being_written,
 )
 
@@ -206,10 +207,7 @@ class Application:
 
     def _directory(self, name: str) -> Path:
         run = self.results / name
-        is_run = (
-            NAME.fullmatch(name) is not None and not run.is_symlink() and (run / RUN_FILE).is_file()
-        )
-        if not is_run:
+        if NAME.fullmatch(name) is None or run.is_symlink() or not has_run(run):
             raise RefusedError("404 Not Found", "there is no such run; the list of runs has all")
         return run
 

@@ -22,7 +22,7 @@ from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import CellAnalysis, HistoryRecord, RepeatRecord, RunAnalysis, TwinRecord
 from wirebench.store.jsonl import StoreError
 from wirebench.store.kept import append_records, read_records
-from wirebench.store.rundir import RUN_FILE, StoredRun, read_info, read_run
+from wirebench.store.rundir import StoredRun, has_run, read_info, read_run
 
 TWINS_FILE = "twins.jsonl"
 REPEATS_FILE = "repeats.jsonl"
@@ -138,7 +138,7 @@ def _complete_runs(results: Path, *, without: Collection[str]) -> list[Path]:
     """
     found = []
     for path in sorted(results.iterdir()) if results.is_dir() else ():
-        if path.is_symlink() or not (path / RUN_FILE).is_file():
+        if path.is_symlink() or not has_run(path):
             continue
         try:
             info = read_info(path)

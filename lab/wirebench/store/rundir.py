@@ -157,6 +157,16 @@ def is_being_written(path: Path) -> bool:
     )
 
 
+def has_run(path: Path) -> bool:
+    """Whether a run lies in this directory. One that its owner keeps to himself is none, so that it
+    costs no other; nor is one with a name that no file can have.
+    """
+    try:
+        return (path / RUN_FILE).is_file()
+    except OSError:
+        return False
+
+
 def read_info(path: Path) -> RunInfo:
     return _typed(_RUN, read_whole(path / RUN_FILE), path / RUN_FILE)
 
@@ -182,7 +192,7 @@ def complete_runs(results: Path) -> Iterator[tuple[Path, str]]:
     """Complete runs with their host, the newest first."""
     found = []
     for path in results.iterdir() if results.is_dir() else ():
-        if path.is_symlink() or not (path / RUN_FILE).is_file():
+        if path.is_symlink() or not has_run(path):
             continue
         try:
             info = read_info(path)
