@@ -115,6 +115,7 @@ def stalled(
     [
         ((), "refuted", "fails: "),
         ((STOOD_STILL,), "confirmed", "in 3 trials; 4 threads in futex"),
+        ((replace(STOOD_STILL, count=1),), "confirmed", "in 1 trial; 4 threads in futex"),
         ((replace(STOOD_STILL, state=None, message="gone"),), "undecided", "another way: gone"),
     ],
 )
@@ -278,6 +279,7 @@ def test_each_table_and_artefact_has_the_run_with_its_cells(tmp_path: Path) -> N
         name="x-artefacts",
     ).name
     shown = roundtrip_of(tmp_path)
+    assert shown.ours.startswith("the newest complete run"), "the heading ends with it, too"
     # Requests and messages also over TLS; a new client is in both runs, so the newer has it.
     assert runs_named(shown)[:3] == [article, on, article]
     assert all(not table.missing for table in shown.article.tables)

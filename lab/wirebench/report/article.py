@@ -113,7 +113,7 @@ class _Runs:
         own = [table for part in self._parts.values() for table in part.tables(self._name)]
         judged = judged_table(self._source.judged)
         return Shown(
-            ours="for each table the newest complete run of one host with most of its figures",
+            ours="the newest complete run of one host with most of each table's figures",
             article=article_of(self._source, tables, self._claims()),
             further=(*artefacts, *own, *([judged] if judged is not None else [])),
         )

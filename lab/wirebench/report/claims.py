@@ -9,6 +9,7 @@ from typing import Literal
 from wirebench.catalog.loads import on_all_cores
 from wirebench.catalog.published import Claim, Measure, Prediction, Published
 from wirebench.catalog.studies import Study
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import bound_sign, noun, ratio_text
 from wirebench.report.published import entry_or_fallback
 from wirebench.report.runs import PRESETS
@@ -114,8 +115,8 @@ def _stalled(entry: EntryAnalysis, expected: str) -> tuple[Outcome, str]:
     """By its failed trials: those of a server that stood still have the state it stood in."""
     states = [one for one in entry.failures if one.state is not None]
     if states:
-        trials = sum(one.count for one in states)
-        return "holds", f"holds: {expected}: in {trials} trials; {states[0].state}"
+        trials = count_of(sum(one.count for one in states), "trial")
+        return "holds", f"holds: {expected}: in {trials}; {states[0].state}"
     if entry.failures:
         return "open", f"open: {expected}: it failed in another way: {entry.failures[0].message}"
     if not entry.summary.trials:
