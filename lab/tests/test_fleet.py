@@ -75,6 +75,9 @@ def test_a_fleet_file_names_its_hosts_and_the_scheduler(tmp_path: Path) -> None:
         ('listen = "x"\n[hosts]\na = "me@x"\n', "hosts.a: expected a table, got 'me@x'"),
         ('listen = "x"\n[hosts.scheduler]\n', "hosts.scheduler: expected another name"),
         ("[[", "expected TOML"),
+        # What Python's parser itself fails at.
+        pytest.param(f"port = {'9' * 5000}", "expected TOML", id="digits"),
+        pytest.param(f"port = {'[' * 5000}", "expected TOML", id="levels"),
     ],
 )
 def test_a_wrong_fleet_file_is_explained(tmp_path: Path, text: str, message: str) -> None:

@@ -76,6 +76,9 @@ def test_rates_are_numbers() -> None:
         (f'memory = "{"9" * 400}GiB"', "a size such as"),
         (f'throughput = "{"9" * 400}"', "a rate such as"),
         ("p99 = ", "expected TOML"),
+        # What Python's parser itself fails at.
+        pytest.param(f"errors = {'9' * 5000}", "expected TOML", id="digits"),
+        pytest.param(f"p99 = {'[' * 5000}", "expected TOML", id="levels"),
     ],
 )
 def test_wrong_thresholds_are_refused(tmp_path: Path, text: str, says: str) -> None:

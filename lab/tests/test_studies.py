@@ -365,9 +365,11 @@ def test_only_what_is_echoed_has_a_size_of_its_own() -> None:
 
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "broken.toml"
-    file.write_text("name = ")
-    with pytest.raises(CatalogError, match=r"broken\.toml: expected TOML"):
-        load_study(file)
+    digits, levels = b"x = " + b"9" * 5000, b"x = " + b"[" * 5000
+    for content in (b"name = ", b'name = "caf\xe9"', digits, levels):
+        file.write_bytes(content)
+        with pytest.raises(CatalogError, match=r"broken\.toml: expected TOML"):
+            load_study(file)
 
 
 def test_unknown_names_list_the_known_ones() -> None:

@@ -136,7 +136,7 @@ Model = TypeVar("Model", bound=BaseModel)
 def read_toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of too many digits, or levels
         raise CatalogError(f"{path}: expected TOML, got {error}") from error
     except OSError as error:
         raise CatalogError(f"{path}: expected a readable file, got {error.strerror}") from error

@@ -7,7 +7,6 @@ A study is one TOML file in ``studies/``. A ``[[cells]]`` entry is one cell, or 
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
@@ -29,6 +28,7 @@ from wirebench.catalog.loads import (
     on_all_cores,
     over_tls,
 )
+from wirebench.catalog.manifest import read_toml
 from wirebench.catalog.matrix import cells_of
 from wirebench.catalog.model import CALLED, TLS_SCHEMES
 from wirebench.catalog.studies import Cell, Preset, Study
@@ -57,11 +57,7 @@ def load_studies(folder: Path) -> dict[str, Study]:
 
 
 def load_study(path: Path) -> Study:
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise CatalogError(f"{path}: expected TOML, got {error}") from error
-    return parse_study(data, path=path)
+    return parse_study(read_toml(path), path=path)
 
 
 def parse_study(data: Mapping[str, Any], *, path: Path) -> Study:

@@ -117,7 +117,7 @@ def read_fleet(path: Path) -> FleetFile:
             f"{path}: expected the hosts of the fleet, got no file; 'wirebench fleet init --help'"
             " shows one"
         ) from None
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, ValueError, RecursionError) as error:  # also of too many digits, or levels
         raise CatalogError(f"{path}: expected TOML, got {error}") from error
     try:
         file = _File.model_validate(given)

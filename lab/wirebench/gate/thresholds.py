@@ -75,7 +75,7 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise CatalogError(f"{path}: not read: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of too many digits, or levels
         raise CatalogError(f"{path}: expected TOML: {error}") from error
     found = []
     for name, value in table.items():
