@@ -212,6 +212,7 @@ def test_few_blocks_decide_nothing_and_say_what_is_missing() -> None:
     almost = judged(cell, trials_of(cell, 5, factor=2, noise=0.01, seed=1), level=0.05, band=0.01)
     assert next(iter(rows(duelled(almost), "B")))[-1] == "open: about 1 more block"
     assert "try --budget" in markdown(duel)
+    assert "try --blocks 6." in markdown(replace(duel, blocks=3))
 
 
 def test_a_generator_at_its_limit_supports_no_claim_that_a_side_is_slower() -> None:

@@ -378,6 +378,10 @@ def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed_by_its_latency(
 def test_blocks_are_promised_only_where_they_would_decide_every_row() -> None:
     found = found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
     assert found.more_blocks is not None
+    timed = replace(found, block_seconds=2.0)
+    assert "try --budget " in headline(timed)
+    wanted = found.blocks + found.more_blocks
+    assert headline(replace(timed, exactly=True)).endswith(f": try --blocks {wanted}.")
     never = replace(found.rows[0], more_blocks=None)
     assert replace(found, rows=(*found.rows, never)).more_blocks is None
 

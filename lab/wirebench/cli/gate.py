@@ -345,7 +345,11 @@ def _over_duel(asked: DuelRequest, thresholds: Sequence[Threshold]) -> tuple[Fou
     )
     blocks = max((one.block for one in duel.trials), default=0)
     return (
-        replace(found, block_seconds=measured.seconds / blocks if blocks else None),
+        replace(
+            found,
+            block_seconds=measured.seconds / blocks if blocks else None,
+            exactly=asked.blocks is not None,
+        ),
         measured.code or None,
     )
 

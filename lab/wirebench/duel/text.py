@@ -57,6 +57,8 @@ class Duelled:
     result: Judged
     seconds: float
     run: str
+    blocks: int | None = None
+    """As many as were asked for; None: as the time holds."""
 
 
 def sentences(duel: Duelled) -> Iterable[str]:
@@ -199,12 +201,11 @@ def notes(duel: Duelled) -> Iterable[str]:
     result = duel.result
     least = DEFAULT.min_blocks
     if 0 < result.blocks < least:
-        needed = duel.seconds * least / (result.blocks + len(result.dropped))
-        yield (
-            f"a verdict needs {least} blocks, and a block took"
-            f" {duel.seconds / (result.blocks + len(result.dropped)):.0f} s: try --budget"
-            f" {math.ceil(needed * 1.5 / 60)}m"
-        )
+        block_s = duel.seconds / (result.blocks + len(result.dropped))
+        more = f"--budget {math.ceil(block_s * least * 1.5 / 60)}m"
+        if duel.blocks is not None:  # then no budget counts
+            more = f"--blocks {max(least, duel.blocks)}"
+        yield f"a verdict needs {least} blocks, and a block took {block_s:.0f} s: try {more}"
     yield (
         f"{count_of(result.blocks, 'block')} in {duel.seconds:.0f} s; ratios: median over the"
         " blocks, with the 95% interval; figures: medians over the trials"

@@ -49,8 +49,10 @@ def what_it_takes(found: Found) -> str:
     text = f"About {count_of(more, 'more block')} would probably decide it"
     if found.block_seconds is None:
         return f"{text}: measure with more blocks or --repeats."
-    minutes = math.ceil(1.2 * (found.blocks + more) * found.block_seconds / 60)
     needs = rough_duration(round(more * found.block_seconds * 1e9))
+    if found.exactly:
+        return f"{text} ({needs}): try --blocks {found.blocks + more}."
+    minutes = math.ceil(1.2 * (found.blocks + more) * found.block_seconds / 60)
     return f"{text} ({needs}): try --budget {max(1, minutes)}m."
 
 

@@ -51,6 +51,8 @@ class Found:
     notes: tuple[str, ...] = ()
     block_seconds: float | None = None
     """How long a block takes, where the gate measured itself."""
+    exactly: bool = False
+    """Whether the number of blocks was given, so that no time counts."""
 
     @property
     def state(self) -> State:
