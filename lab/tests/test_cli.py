@@ -303,6 +303,17 @@ def test_a_result_that_could_not_be_written_is_told_before_the_work(
     assert said.err.splitlines() == [f"error: {expected}"]
 
 
+@pytest.mark.parametrize("command", ["syscalls", "phases", "footprint", "google-benchmark"])
+def test_results_that_could_not_be_kept_are_told_before_the_work(
+    shell: Project, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    (shell.root / "results").touch()
+    assert run_app([command]) == 64
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.startswith("error: results: expected a folder, got")
+
+
 @pytest.mark.parametrize(
     "command",
     [

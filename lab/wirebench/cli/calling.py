@@ -9,14 +9,14 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from wirebench.catalog import Catalog, CatalogError
+from wirebench.catalog import Catalog, CatalogError, find_root
 from wirebench.catalog.contestants import STUDIES
 from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import TLS_SCHEMES, Scheme, Workload
 from wirebench.catalog.published import cells_of
 from wirebench.catalog.studies import Cell
 from wirebench.catalog.study_files import load_studies
-from wirebench.cli.arguments import open_catalog, say_left_out
+from wirebench.cli.arguments import check_folder, open_catalog, say_left_out
 from wirebench.cli.console import console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 from wirebench.plan.choose import takes_part
@@ -52,6 +52,13 @@ def server_for(
             argv = tuple(resolve_command(server, built.folder, "server"))
             return Program(argv=argv, folder=built.folder)
     raise NoServerError(f"none of its servers can run here: {', '.join(names)}")
+
+
+def check_kept(kind: Kind) -> None:
+    """``CatalogError`` where ``keep()`` could not write, before it takes time to have something."""
+    from wirebench.store.observed import FOLDER
+
+    check_folder(RESULTS, find_root() / RESULTS / FOLDER / kind)
 
 
 def keep(kind: Kind, cell: Cell, operations: int, found: Mapping[str, Mapping[str, float]]) -> None:

@@ -15,7 +15,14 @@ from rich.text import Text
 
 from wirebench.catalog import Catalog, CatalogError, Contestant
 from wirebench.catalog.model import Role
-from wirebench.cli.arguments import Jobs, Selectors, check_outputs, default_jobs, open_catalog
+from wirebench.cli.arguments import (
+    Jobs,
+    Selectors,
+    check_folder,
+    check_outputs,
+    default_jobs,
+    open_catalog,
+)
 from wirebench.cli.console import EXIT_FAILED, console, error_console, say_warning
 from wirebench.cli.report import RESULTS
 
@@ -102,6 +109,7 @@ def footprint(
     from wirebench.footprint.measure import usual_role
     from wirebench.footprint.model import FootprintError
     from wirebench.footprint.osv import read_snapshot
+    from wirebench.footprint.records import FOLDER
     from wirebench.footprint.table import SORTS
 
     if sort not in SORTS:
@@ -116,6 +124,7 @@ def footprint(
     except FootprintError as error:
         raise CatalogError(f"--osv: {error}") from error
     catalog = open_catalog()
+    check_folder(RESULTS, catalog.root / RESULTS / FOLDER)
     chosen = [
         (one, as_)
         for one in catalog.select(selectors or ())

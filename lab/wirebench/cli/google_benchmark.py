@@ -17,6 +17,7 @@ from wirebench.cli.arguments import (
     Jobs,
     Selectors,
     check_finite,
+    check_folder,
     check_output,
     default_jobs,
     open_catalog,
@@ -75,6 +76,8 @@ def google_benchmark(
     check_finite("--seconds", seconds)
     check_output("--json", json_file)
     catalog = open_catalog()
+    if json_file is None:
+        check_folder(RESULTS, catalog.root / RESULTS / FOLDER)
     chosen = [
         one
         for one in catalog.select(selectors or ())

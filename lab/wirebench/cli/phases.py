@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs, open_catalog
-from wirebench.cli.calling import CellName, find_cell, keep, measure_clients, show
+from wirebench.cli.calling import CellName, check_kept, find_cell, keep, measure_clients, show
 from wirebench.cli.console import EXIT_FAILED
 
 
@@ -41,6 +41,7 @@ def phases(
     from wirebench.trial.phases import measure_phases
 
     check_output("--json", json_file)
+    check_kept("phases")
     find_cell(open_catalog(), cell, workload="http.payload")
     wanted, found, whole = measure_clients(
         selectors, cell, default_jobs(jobs), partial(measure_phases, operations=operations)

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from wirebench.cli.arguments import Jobs, Selectors, check_output, default_jobs
-from wirebench.cli.calling import CellName, keep, measure_clients, show
+from wirebench.cli.calling import CellName, check_kept, keep, measure_clients, show
 from wirebench.cli.console import EXIT_FAILED
 
 
@@ -43,6 +43,7 @@ def syscalls(
     from wirebench.trial.system_calls import count_calls
 
     check_output("--json", json_file)
+    check_kept("syscalls")
     wanted, found, whole = measure_clients(
         selectors, cell, default_jobs(jobs), partial(count_calls, operations=operations)
     )
