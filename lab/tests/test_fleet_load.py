@@ -133,7 +133,7 @@ def test_a_load_is_divided_and_what_comes_of_it_is_whole(
     assert count_of(found.series) == 200
     assert [count_of(one.log) for one in found.parts] == [67, 67, 66]
     assert left(hosts) == []
-    fleet_load.write(found, tmp_path / "out")
+    assert fleet_load.write(found, tmp_path / "out")
     names = {path.name for path in (tmp_path / "out").iterdir()}
     own = {f"{host}.{kind}" for host in hosts.sides for kind in ("json", "hlog")}
     assert names == own | {"load.json", "merged.hlog"}
@@ -432,6 +432,15 @@ def test_the_page_says_why_a_load_is_void_and_draws_nothing_that_was_not_measure
 
 
 # --- the command ----------------------------------------------------------------------------------
+
+
+def test_files_that_cannot_be_written_are_said(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    assert not fleet_load.write(whole([told(1)]), tmp_path / "file" / "out")
+    said = " ".join(capsys.readouterr().err.split())
+    assert said == f"warning: {tmp_path / 'file' / 'out'}: not written: Not a directory"
 
 
 @needs_wireload

@@ -75,7 +75,7 @@ def load(
 
     The result is void, and the exit code 3, when the starts differ by more than 1% of the window,
     or when a generator was the limit and not the server. It is 1 when there were errors, and 69
-    when a host could not take part, or the page could not be written.
+    when a host could not take part, or a file could not be written.
     """
     from wirebench.fleet.hosts import read_fleet
     from wirebench.fleet.quiet import make_quiet
@@ -126,23 +126,30 @@ def load(
             whole = generators.run()
         except HostError as error:
             fail(f"the load did not take place: {error}", code=EXIT_UNAVAILABLE)
-    if out is not None:
-        write(whole, out)
     for line in lines(whole):
         say(line)
-    written = html_file is None or write_file(html_file, page(whole, words))
+    written = [write(whole, out)] if out is not None else []
+    if html_file is not None:
+        written.append(write_file(html_file, page(whole, words)))
     if whole.void:
         raise typer.Exit(NOTHING_VALID)
     if whole.errors:
         raise typer.Exit(EXIT_FAILED)
-    raise typer.Exit(EXIT_OK if written else EXIT_UNAVAILABLE)
+    raise typer.Exit(EXIT_OK if all(written) else EXIT_UNAVAILABLE)
 
 
-def write(whole: Whole, folder: Path) -> None:
-    """``load.json``, ``merged.hlog``, and each host's own document and log."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "load.json").write_text(json.dumps(whole.to_json(), indent=1) + "\n", "utf-8")
-    (folder / "merged.hlog").write_text(whole.series, "utf-8")
-    for one in whole.parts:
-        (folder / f"{one.host}.json").write_text(json.dumps(one.raw) + "\n", "utf-8")
-        (folder / f"{one.host}.hlog").write_text(one.log, "utf-8")
+def write(whole: Whole, folder: Path) -> bool:
+    """``load.json``, ``merged.hlog``, and each host's own document and log. Whether they could be
+    written; it is said where not.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "load.json").write_text(json.dumps(whole.to_json(), indent=1) + "\n", "utf-8")
+        (folder / "merged.hlog").write_text(whole.series, "utf-8")
+        for one in whole.parts:
+            (folder / f"{one.host}.json").write_text(json.dumps(one.raw) + "\n", "utf-8")
+            (folder / f"{one.host}.hlog").write_text(one.log, "utf-8")
+    except OSError as error:
+        say_warning(f"{folder}: not written: {error.strerror}")
+        return False
+    return True
