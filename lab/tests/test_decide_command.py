@@ -56,8 +56,9 @@ def test_licences_to_choose_from() -> None:
     assert allows("MIT OR Apache-2.0", "Apache-2.0") is True
     assert allows("MIT AND Apache-2.0", "Apache-2.0") is False
     assert allows("MIT AND Apache-2.0", "Apache-2.0 OR MIT") is True
-    with pytest.raises(LicenceError, match="SPDX"):
-        parse("Nonsense-1.0")
+    for wrong in ("Nonsense-1.0", "", " "):
+        with pytest.raises(LicenceError, match="SPDX"):
+            parse(wrong)
 
 
 def test_every_contestant_has_a_licence_that_can_be_judged() -> None:
@@ -117,6 +118,7 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--workload", "rest", "--max-installed", "little"], "--max-installed: expected a size"),
         (["--workload", "rest", "--max-dependencies", "-1"], "--max-dependencies"),
         (["--workload", "rest", "--licence", "Nonsense-1.0"], "--licence: expected an SPDX"),
+        (["--workload", "rest", "--licence", " "], "--licence: expected an SPDX"),
         (["--workload", "rest", "--must", "rfc1"], "--must: expected one of rfc9110"),
         (["--workload", "rest", "--json", "/no/such/folder/x"], "--json: expected a file"),
         (

@@ -25,9 +25,12 @@ class LicenceError(ValueError):
 def parse(text: str) -> Any:
     """The expression's tree. Errors: ``LicenceError``."""
     try:
-        return _licensing().parse(text, validate=True, strict=True)
+        tree = _licensing().parse(text, validate=True, strict=True)
     except ExpressionError as error:
         raise LicenceError(f"expected an SPDX expression, got {text!r}: {error}") from error
+    if tree is None:  # of an empty text
+        raise LicenceError(f"expected an SPDX expression, got {text!r}")
+    return tree
 
 
 def is_permissive(text: str) -> bool | None:
