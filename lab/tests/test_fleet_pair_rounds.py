@@ -16,10 +16,10 @@ from wirebench.catalog.model import Contestant
 from wirebench.fleet import worker
 from wirebench.fleet.bench import FleetBench
 from wirebench.fleet.bundles import Packed
-from wirebench.fleet.cluster import Event
+from wirebench.fleet.cluster import Event, HostError
 from wirebench.fleet.link import FLOOR
 from wirebench.fleet.orders import ORDER, TRIAL, BlockOrder, OrderError
-from wirebench.fleet.session import FleetRun
+from wirebench.fleet.session import FleetRun, described
 from wirebench.plan.stop import Standstill
 
 
@@ -195,6 +195,32 @@ def test_a_pair_that_refuses_gets_no_more_blocks_and_says_why(
     assert run.measure().blocks == ALL
     (line,) = [one for one in said if "no more blocks" in one]
     assert line.startswith("pair near gets no more blocks: host beta: 127.0.0.1: port 4242")
+
+
+@pytest.mark.parametrize(("task", "answer"), [("has", 5), ("collect", None), ("finish_block", [5])])
+def test_what_a_host_answers_ends_no_more_than_its_own_part(
+    run: FleetRun, hosts: PairsInProcess, task: str, answer: Any
+) -> None:
+    said: list[str] = []
+    run.say = said.append
+
+    def lie(host: str, asked: str) -> Event | None:
+        return Event(host=host, result=answer) if (host, asked) == ("alpha", task) else None
+
+    hosts.change = lie
+    assert run.measure().blocks == ALL
+    (line,) = [one for one in said if "no more blocks" in one]
+    assert line.startswith("pair near gets no more blocks: the ")
+    assert "expected a list of texts" in line
+    assert {one.host for one in run.session.trials} == {"far"}
+
+
+def test_a_host_says_what_a_run_must_know_of_it() -> None:
+    right = simulated.describe("a")
+    assert described(json.dumps(right), host="a") == right
+    for wrong in (None, "soon", "[]", "{}", json.dumps({**right, "cores": "many"})):
+        with pytest.raises(HostError, match="^host a: "):
+            described(wrong, host="a")
 
 
 def test_an_order_of_a_pair_is_for_its_own_hosts(monkeypatch: pytest.MonkeyPatch) -> None:

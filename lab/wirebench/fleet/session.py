@@ -332,8 +332,9 @@ class FleetRun:
             yield from self._check(host)
             packed = [programs, *(builds if number == 0 else ())]
             answer = yield {host: (worker.has, ([one.digest for one in packed],))}
+            there = _texts(answer[host], of=f"the bundles of host {host}")
             for one in packed:
-                if one.digest not in answer[host]:
+                if one.digest not in there:
                     arguments = (one.digest, dict(one.files), one.content)
                     yield {host: (worker.receive, arguments)}
         answer = yield {hosts[0]: (worker.collect, (self._run,))}
@@ -367,8 +368,8 @@ class FleetRun:
         from what it was when the run began.
         """
         if host not in self.bench.hosts:
-            said = json.loads((yield {host: (worker.describe, ([],))})[host])
-            self.bench.add(host, said)
+            answer = yield {host: (worker.describe, ([],))}
+            self.bench.add(host, described(answer[host], host=host))
         now = self.bench.hosts[host]
         before = self.session.before
         stored = dict(before.host.get("hosts", {})) if before is not None else {}
@@ -438,7 +439,8 @@ class FleetRun:
     def _keep(self, place: str, lines: Iterable[str]) -> None:
         """Keep what is new. A line that is no trial of the place ends its part in the run."""
         try:
-            records = [read_trial(line, host=place) for line in lines]
+            texts = _texts(lines, of=f"the trials of {place}")
+            records = [read_trial(line, host=place) for line in texts]
         except OrderError as error:
             raise HostError(str(error)) from error
         with hold():  # a finished trial is always stored
@@ -562,5 +564,34 @@ def describe_hosts(hosts: Hosts, commands: Sequence[str]) -> dict[str, dict[str,
     for event in ask_all(hosts, worker.describe, list(commands)):
         if event.error is not None:
             raise HostError(f"host {event.host}: {event.error}")
-        found[event.host] = json.loads(event.result)
+        found[event.host] = described(event.result, host=event.host)
     return found
+
+
+_TOLD: Mapping[str, tuple[type, ...]] = {
+    "cores": (int,),
+    "open_files": (int,),
+    "cores_awake": (bool,),
+    "link_refusal": (str, type(None)),
+}
+"""What a run cannot do without, of what a host says of itself."""
+
+
+def described(answer: Any, *, host: str) -> dict[str, Any]:
+    """What a host says of itself. ``HostError`` where it does not say what a run must know."""
+    try:
+        found = json.loads(answer)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise HostError(f"host {host}: expected what it is, got {error}") from error
+    known: dict[str, Any] = found if isinstance(found, dict) else {}
+    for key, kinds in _TOLD.items():
+        if key not in known or not isinstance(known[key], kinds):
+            raise HostError(f"host {host}: {key}: expected it to be told, got {known.get(key)!r}")
+    return known
+
+
+def _texts(answer: Any, *, of: str) -> list[str]:
+    """``HostError`` where a host answered something else."""
+    if not isinstance(answer, list) or not all(isinstance(one, str) for one in answer):
+        raise HostError(f"{of}: expected a list of texts, got something else")
+    return answer
