@@ -7,13 +7,15 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
 from probed_servers import BAD, GOOD, Reply, outcome, probe, server
 from test_conformance_websocket import deflating
-from wirebench.cli.conformance import list_lines, section_lines
+from wirebench.cli.conformance import _show, list_lines, report, section_lines
+from wirebench.cli.console import console
 from wirebench.cli.main import run_app
 from wirebench.conformance import (
     PARTS,
@@ -476,6 +478,21 @@ def test_the_command_judges_a_running_server(
     found = {one["id"]: one["outcome"] for one in json.loads((tmp_path / "found.json").read_text())}
     assert found["host_missing"] == "passed"
     assert found["keep_alive"] == "failed"
+
+
+def test_a_path_that_looks_like_markup_is_shown_as_it_is() -> None:
+    one = probe("date")
+    with console(StringIO()).status("") as status:
+        _show(status, "http://h/[/x]", one)
+    assert str(status.status) == "http://h/[/x]: date"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"), [(1, "1 probe does not apply: r"), (2, "2 probes do not apply: r")]
+)
+def test_probes_that_do_not_apply_are_counted(count: int, words: str) -> None:
+    results = [result("MUST", "not_applicable")] * count
+    assert list(report(results, everything=False)) == [words]
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated
 from urllib.parse import urlsplit
 
 import typer
+from rich.text import Text
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_FAILED, console
 
@@ -158,7 +160,7 @@ def target_of(url: str) -> Target:
 
 
 def _show(status: Status, url: str, probe: Probe) -> None:
-    status.update(f"{url}: {probe.id}")
+    status.update(Text(f"{url}: {probe.id}"))  # a path may look like markup
 
 
 def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = "") -> Iterator[str]:
@@ -170,7 +172,8 @@ def report(results: Iterable[ProbeResult], *, everything: bool, indent: str = ""
         yield f"{indent}{part} {level}: {score}"
     for reason in dict.fromkeys(one.received for one in results if one.outcome == "not_applicable"):
         count = sum(one.outcome == "not_applicable" and one.received == reason for one in results)
-        yield f"{indent}{count} probes do not apply: {reason}"
+        do = "does" if count == 1 else "do"
+        yield f"{indent}{count_of(count, 'probe')} {do} not apply: {reason}"
     for one in results:
         if one.outcome == "not_applicable" or (one.outcome == "passed" and not everything):
             continue
