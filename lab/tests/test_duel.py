@@ -215,6 +215,16 @@ def test_few_blocks_decide_nothing_and_say_what_is_missing() -> None:
     assert "try --blocks 6." in markdown(replace(duel, blocks=3))
 
 
+def test_the_floor_of_a_duel_over_tls_is_said_to_be_without() -> None:
+    cell = cell_of()
+    result = judged(cell, trials_of(cell, 6, factor=1, noise=0.01, seed=1), level=0.05, band=0.01)
+    result = replace(result, figures={**result.figures, "cpp/floor": result.figures["A"]})
+    duel = duelled(result)
+    assert "the floor (cpp/floor, raw sockets, its own short reply)" in markdown(duel)
+    over_tls = markdown(replace(duel, tls=True))
+    assert "the floor (cpp/floor, raw sockets, without TLS, its own short reply)" in over_tls
+
+
 def test_a_generator_at_its_limit_supports_no_claim_that_a_side_is_slower() -> None:
     cell = cell_of()
     trials = [

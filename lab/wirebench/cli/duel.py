@@ -217,6 +217,7 @@ def _conclude(
         seconds=measured.seconds,
         run=path.name,
         blocks=request.blocks,
+        tls=request.tls,
     )
     text = json.dumps(document(duelled), indent=2, ensure_ascii=False) + "\n"
     written = [write_file(path / DUEL_FILE, text, write=write_whole_text)]

@@ -59,6 +59,8 @@ class Duelled:
     run: str
     blocks: int | None = None
     """As many as were asked for; None: as the time holds."""
+    tls: bool = False
+    """Whether the sides speak it; the floor does not."""
 
 
 def sentences(duel: Duelled) -> Iterable[str]:
@@ -248,12 +250,13 @@ def notes(duel: Duelled) -> Iterable[str]:
         for name in result.figures
         if name not in {side.name for side in duel.sides} and "~" not in name
     ]
+    plain = "without TLS, " if duel.tls else ""
     for name in floor:
         found = result.figures[name].get("throughput_per_s")
         cost = result.figures[name].get("cpu_per_request_ns")
         if found is not None and cost is not None:
             yield (
-                f"the floor ({name}, raw sockets, its own short reply) under the same load:"
+                f"the floor ({name}, raw sockets, {plain}its own short reply) under the same load:"
                 f" {figures.amount('throughput_per_s', found.median)},"
                 f" {figures.figure('cpu_per_request_ns', cost.median)} of CPU each"
             )
