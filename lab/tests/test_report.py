@@ -26,10 +26,10 @@ from wirebench.report.model import FootprintField, PageView
 from wirebench.report.page import spec_of
 from wirebench.report.provenance import command_again
 from wirebench.report.rows import version_note
-from wirebench.report.sentences import Sentence, cell_sentence
+from wirebench.report.sentences import Sentence, cell_sentence, twin_sentence
 from wirebench.report.view import page_view
 from wirebench.stats.standings import standing_of
-from wirebench.stats.types import EntryAnalysis
+from wirebench.stats.types import EntryAnalysis, Ratio, RunAnalysis, TwinVerdict, Verdict
 from wirebench.store.records import Selection, VerifyRecord
 from wirebench.store.rundir import TRIALS_FILE, read_run
 
@@ -54,6 +54,36 @@ def text(run: Path) -> str:
 def view(run: Path) -> PageView:
     stored = read_run(run)
     return page_view(stored, analyse_run(stored))
+
+
+@pytest.mark.parametrize(
+    ("alarms", "quiet", "said"),
+    [
+        (0, 1, "The contestant entered twice was not called different from itself."),
+        (1, 0, "The contestant entered twice was called different from itself: go/x in s c."),
+        (0, 3, "None of the 3 contestants entered twice was called different from itself."),
+        (1, 2, "1 of the 3 contestants entered twice was called different from itself: go/x in"),
+        (2, 1, "2 of the 3 contestants entered twice were called different from themselves: go/x"),
+    ],
+)
+def test_twins_are_counted_in_words_that_fit(alarms: int, quiet: int, said: str) -> None:
+    loud, calm = Verdict(kind="faster"), Verdict(kind="equivalent")
+    twins = [
+        TwinVerdict(
+            study="s",
+            cell="c",
+            contestant="go/x",
+            ratio=Ratio(estimate=1.1, low=1.0, high=1.2, blocks=9),
+            verdict=one,
+            band=0.01,
+        )
+        for one in (*[loud] * alarms, *[calm] * quiet)
+    ]
+    text = twin_sentence(
+        RunAnalysis(cells=(), twins=tuple(twins), false_alarms=alarms, twin_trials=alarms + quiet)
+    )
+    assert text.startswith(said)
+    assert f"{alarms} false alarm{'' if alarms == 1 else 's'} in {alarms + quiet} twin" in text
 
 
 class _Reader(HTMLParser):

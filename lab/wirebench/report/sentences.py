@@ -202,17 +202,21 @@ def twin_sentence(analysis: RunAnalysis) -> str:
     if not judged:
         return "The twins had too few common blocks to judge the lab."
     alarms = [twin for twin in judged if twin.false_alarm]
-    here = (
-        f"None of the {len(judged)} contestants entered twice was called different from itself."
-        if not alarms
-        else (
-            f"{len(alarms)} of {len(judged)} contestants entered twice were called different from"
-            " themselves:"
-            f" {names([f'{twin.contestant} in {twin.study} {twin.cell}' for twin in alarms])}."
-        )
-    )
+    if len(judged) == 1:
+        here = "The contestant entered twice was"
+    else:
+        count = str(len(alarms)) if alarms else "None"
+        here = f"{count} of the {len(judged)} contestants entered twice"
+        here += " were" if len(alarms) > 1 else " was"
+    if alarms:
+        itself = "themselves" if len(alarms) > 1 else "itself"
+        where = names([f"{twin.contestant} in {twin.study} {twin.cell}" for twin in alarms])
+        here += f" called different from {itself}: {where}."
+    else:
+        not_ = "not " if len(judged) == 1 else ""
+        here += f" {not_}called different from itself."
     ever = (
-        f" On this host so far: {analysis.false_alarms} false alarms in {analysis.twin_trials}"
-        " twins"
+        f" On this host so far: {count_of(analysis.false_alarms, 'false alarm')} in"
+        f" {count_of(analysis.twin_trials, 'twin')}"
     )
     return f"{here}{ever} ({analysis.false_alarms / analysis.twin_trials:.1%})."
