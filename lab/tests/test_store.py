@@ -261,6 +261,20 @@ def test_runs_of_one_second_get_names_of_their_own_and_latest_is_the_last(tmp_pa
     second.close()
 
 
+def test_a_folder_where_the_link_to_the_newest_run_is_due_is_said(tmp_path: Path) -> None:
+    run = stored(tmp_path)
+    run.close()
+    results = run.path.parent
+    (results / "latest").mkdir()
+    before = set(results.iterdir())
+    said = "latest: expected a link to the newest run, got a folder"
+    with pytest.raises(StoreError, match=said):
+        RunDirectory.create(results, label="quick", now=NOW)
+    with pytest.raises(StoreError, match=said):
+        point_latest(run.path)
+    assert set(results.iterdir()) == before
+
+
 def test_a_folder_that_is_no_run_says_so(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"is .* a run directory"):
         read_run(tmp_path)

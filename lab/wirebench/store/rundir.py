@@ -95,6 +95,7 @@ class RunDirectory:
         stamp = (now or datetime.now(UTC)).strftime("%Y%m%dT%H%M%SZ")
         try:
             results.mkdir(parents=True, exist_ok=True)
+            _check_latest(results)
             for number in range(1, 1000):
                 name = f"{stamp}-{label}" if number == 1 else f"{stamp}-{label}-{number}"
                 with suppress(FileExistsError):
@@ -133,11 +134,22 @@ class RunDirectory:
 
 def point_latest(path: Path) -> None:
     """Point the link ``latest`` beside the run to it, atomically."""
+    _check_latest(path.parent)
     link = path.parent / LATEST
     scratch = path.parent / f".{LATEST}.{os.getpid()}"
     scratch.unlink(missing_ok=True)
     scratch.symlink_to(path.name)
     scratch.replace(link)
+
+
+def _check_latest(results: Path) -> None:
+    """``StoreError`` where no link can be: a copy of the results may have a folder there."""
+    link = results / LATEST
+    if link.is_dir() and not link.is_symlink():
+        raise StoreError(
+            f"{link}: expected a link to the newest run, got a folder, such as 'scp -r' makes of"
+            " one; move it away"
+        )
 
 
 def is_being_written(path: Path) -> bool:
