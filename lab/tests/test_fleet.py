@@ -138,6 +138,16 @@ def test_certificates_that_cannot_be_placed_say_so(
     assert f"error: {file}: certificates: expected a folder, got {file}" in said
 
 
+def test_a_host_must_not_have_the_name_of_another_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = write_fleet(tmp_path, 'listen = "127.0.0.1"\n[hosts.a]\n[hosts.merged]\n')
+    words = ["fleet", "load", "--fleet", str(file), "--out", str(tmp_path / "out")]
+    assert run_app([*words, "--", "-c", "1", "http://127.0.0.1:1/"]) == EXIT_USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert f"error: {file}: hosts.merged: --out has a file of this name of its own" in said
+
+
 def test_a_host_that_joins_later_is_of_the_same_fleet(tmp_path: Path) -> None:
     make_certificates(tmp_path, ["a"])
     before = (tmp_path / "a" / KEY_FILE).read_bytes()

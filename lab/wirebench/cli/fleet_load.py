@@ -25,6 +25,9 @@ from wirebench.run.session import NOTHING_VALID
 if TYPE_CHECKING:
     from wirebench.fleet.together import Whole
 
+_OWN_FILES = {"load", "merged"}
+"""Besides those of the hosts, by their names."""
+
 _NOBODY = "its worker is not here; the load goes on without it"
 
 
@@ -84,6 +87,12 @@ def load(
     if server is not None and server not in file.hosts:
         raise CatalogError(f"--server: expected one of {', '.join(file.hosts)}, got {server!r}")
     check_folder("--out", out)
+    if out is not None and (taken := _OWN_FILES & set(file.hosts)):
+        name = min(taken)
+        raise CatalogError(
+            f"{file.path}: hosts.{name}: --out has a file of this name of its own; give the host"
+            " another name, or leave --out out"
+        )
     check_output("--html", html_file)
     make_quiet()
     from wirebench.fleet.bundles import pack_programs
