@@ -269,7 +269,7 @@ class RightReplies(unittest.TestCase):
     def test_wake_ups_are_not_told_where_a_process_of_the_server_ended(self) -> None:
         """One process is woken all the time; the other may end while connections are held."""
         woken = "import time\nwhile True: time.sleep(0.001)"
-        for lasts, told in (("60", True), ("0.8", False)):
+        for lasts, held, told in (("60", "1200ms", True), ("2", "2500ms", False)):
             command = f'sleep {lasts} & other=$!; "$0" -c "$1" & echo; wait $other; sleep 60'
             with (
                 self.subTest(lasts),
@@ -283,8 +283,8 @@ class RightReplies(unittest.TestCase):
                 try:
                     assert watched.stdout is not None
                     watched.stdout.readline()  # both are there
-                    words = typed("-c 2 --idle -d 1200ms --watch")
-                    idle = load(server, *words, str(watched.pid)).document["idle"]
+                    words = typed(f"-c 2 --idle -d {held} --watch {watched.pid}")
+                    idle = load(server, *words).document["idle"]
                 finally:
                     os.killpg(watched.pid, signal.SIGKILL)
                 if told:
