@@ -92,7 +92,7 @@ Repeats = Annotated[
         metavar="K",
         help=(
             "Spread the blocks over K repeats, which differ in what should not matter. Default: as"
-            " the preset has it: 1, or 3 where it takes an hour or more."
+            " the preset has it, 1 or 3."
         ),
     ),
 ]
