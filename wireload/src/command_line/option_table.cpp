@@ -259,7 +259,8 @@ constexpr option_row gate_rows[] = {
      "'p99>20ms'",
      "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is "
      "pN (such as p50 or p99.9), min, mean or max with a time (in an open loop also lag_p99, "
-     "service_p99 and so on), errors with a count or a share (errors>0.1%), ok, rate (right replies a second), "
+     "service_p99 and so on), errors with a count or a share (errors>0.1%), ok, rate (right "
+     "replies a second), "
      "or generator (its share of its CPUs, in %; 100 where a CPU quota stopped it); the operator > "
      ">= < or <=. A percentile needs 10 "
      "samples beyond it",
