@@ -254,10 +254,10 @@ std::vector<std::string> warnings(const plan& p, const run_result& r) {
     const auto unasked = std::count_if(p.targets.begin(), p.targets.end(),
                                        [](const target& t) { return t.connections == 0; });
     if (unasked != 0 && p.asked.part.of == 1) {
+        const std::string_view more = p.asked.ramp ? "--ramp-rounds, --ramp-add" : "-c";
         out.push_back(
             fmt::format("{} of {} servers got no connection, and so no request: give more ({})",
-                        unasked, p.targets.size(),
-                        p.asked.ramp ? "--ramp-rounds, --ramp-add" : "-c"));
+                        unasked, p.targets.size(), more));
     }
     if (r.unanswered && r.unanswered->starved != 0) out.push_back(starving(p, r));
     for (std::string& one : open_loop_warnings(p, r)) out.push_back(std::move(one));
@@ -346,10 +346,11 @@ std::string result_line(const run_result& r, const painter& paint) {
                            grouped(r.counts.ok), format_duration(static_cast<double>(r.elapsed)),
                            paint.bold(per_second(r.rate_per_s())));
     }
+    const std::string connections = plural(r.idle->opened, "connection");
+    const std::string pings = plural(r.idle->pings, "ping");
     std::string out = fmt::format("{}       {} of {} for {}; {} answered\n", paint.bold("Held"),
-                                  grouped(r.idle->held), plural(r.idle->opened, "connection"),
-                                  format_duration(static_cast<double>(r.elapsed)),
-                                  plural(r.idle->pings, "ping"));
+                                  grouped(r.idle->held), connections,
+                                  format_duration(static_cast<double>(r.elapsed)), pings);
     if (r.idle->messages != 0)
         out += fmt::format("Messages   {} came unasked\n", grouped(r.idle->messages));
     return out;
@@ -408,9 +409,10 @@ std::string what_was_asked(const plan& p) {
     const options& o = p.asked;
     std::string out;
     if (o.ramp) {
-        out = fmt::format("ramp, {} of {}, {} on each ({})", plural(o.ramp->rounds, "round"),
-                          plural(o.ramp->add, "more connection"),
-                          plural(o.ramp->messages, "message"),
+        const std::string rounds = plural(o.ramp->rounds, "round");
+        const std::string more = plural(o.ramp->add, "more connection");
+        const std::string messages = plural(o.ramp->messages, "message");
+        out = fmt::format("ramp, {} of {}, {} on each ({})", rounds, more, messages,
                           o.ramp->pacing == ramp_pacing::burst ? "burst" : "serial");
     } else {
         out = fmt::format("{}, {}",

@@ -44,9 +44,9 @@ std::string give_at_most(const options& asked, std::uint64_t most) {
 
 // The same, where all connections that are asked for would take `need` bytes.
 std::string most_with(std::uint64_t available, std::uint64_t need, const options& asked) {
-    return give_at_most(asked, static_cast<std::uint64_t>(std::floor(
-                                   static_cast<double>(available) / static_cast<double>(need) *
-                                   static_cast<double>(asked.connections))));
+    const double share = static_cast<double>(available) / static_cast<double>(need);
+    const double most = std::floor(share * static_cast<double>(asked.connections));
+    return give_at_most(asked, static_cast<std::uint64_t>(most));
 }
 
 std::string memory_problem(const options& asked, const std::vector<destination>& to,
@@ -151,9 +151,8 @@ std::variant<engine_plan, std::string> choose_engine(const options& asked,
     if (asked.engine == engine_choice::epoll ||
         (asked.engine == engine_choice::automatic && asked.connections <= most)) {
         if (asked.connections <= most) return engine_plan{wire::loop_engine::epoll, asked.threads};
-        return fmt::format(
-            "{}. {}, leave out --engine epoll (io_uring needs no files), or {}", need,
-            give_at_most(asked, most), raise);
+        return fmt::format("{}. {}, leave out --engine epoll (io_uring needs no files), or {}",
+                           need, give_at_most(asked, most), raise);
     }
     if (!host.io_uring_problem.empty()) {
         if (asked.engine == engine_choice::io_uring) {
