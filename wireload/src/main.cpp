@@ -74,9 +74,15 @@ bool open_output(std::ofstream& file, const char* flag, const std::string& path)
     return false;
 }
 
-void empty_output(const std::ofstream& file, const std::string& path) {
-    std::error_code no_file;  // a pipe or a device has nothing to lose
-    if (file.is_open()) std::filesystem::resize_file(path, 0, no_file);
+// A pipe or a device has nothing to lose.
+bool empty_output(const std::ofstream& file, const char* flag, const std::string& path) {
+    std::error_code failed;
+    if (!file.is_open() || !std::filesystem::is_regular_file(path, failed)) return true;
+    std::filesystem::resize_file(path, 0, failed);
+    if (!failed) return true;
+    complain(fmt::format("{} {}: cannot empty this file: {}; give another name", flag, path,
+                         failed.message()));
+    return false;
 }
 
 bool close_output(std::ofstream& file) {
@@ -177,12 +183,12 @@ int load(options asked) {
     std::ofstream json_file, log_file, csv_file;
     if (!open_output(json_file, "--json", p.asked.json_path) ||
         !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
-        !open_output(csv_file, "--csv", p.asked.csv_path)) {
+        !open_output(csv_file, "--csv", p.asked.csv_path) ||
+        !empty_output(json_file, "--json", p.asked.json_path) ||
+        !empty_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
+        !empty_output(csv_file, "--csv", p.asked.csv_path)) {
         return exit_usage;
     }
-    empty_output(json_file, p.asked.json_path);
-    empty_output(log_file, p.asked.hdr_log_path);
-    empty_output(csv_file, p.asked.csv_path);
 
     auto outcome = run(p, watch ? &*watch : nullptr, live_on(p));
     if (const auto* problem = std::get_if<std::string>(&outcome)) {

@@ -33,7 +33,7 @@ int main() {
     httplib::Server server;
     server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     server.set_tcp_nodelay(true);
-    // The default closes after five requests.
+    // By default a connection is closed after some requests.
     server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
 
     server.Post("/test", [delay](const httplib::Request& request, httplib::Response& response) {

@@ -260,10 +260,8 @@ constexpr option_row gate_rows[] = {
      "exit with 3 when the condition holds, or cannot be decided; may be repeated. The metric is "
      "pN (such as p50 or p99.9), min, mean or max with a time (in an open loop also lag_p99, "
      "service_p99 and so on), errors with a count or a share (errors>0.1%), ok, rate (right "
-     "replies a second), "
-     "or generator (its share of its CPUs, in %; 100 where a CPU quota stopped it); the operator > "
-     ">= < or <=. A percentile needs 10 "
-     "samples beyond it",
+     "replies a second), or generator (its share of its CPUs, in %; 100 where a CPU quota stopped "
+     "it); the operator > >= < or <=. A percentile needs 10 samples beyond it",
      &raw::fail_if,
      {},
      completes::nothing,
