@@ -70,34 +70,29 @@ std::size_t limit_of(const path_options& options) {
            static_cast<std::size_t>(std::ceil(seconds * rate / full_packet_bits));
 }
 
-void add_netem(const std::string& device, const path_options& options) {
-    for (const command& one : netem_commands(device, options)) must_run(one);
-}
-
 }  // namespace
 
-std::vector<command> netem_commands(const std::string& device, const path_options& options) {
+command netem_command(const std::string& device, const path_options& options) {
     const std::string limit = fmt::format("{}", limit_of(options));
     command words{"tc",     "qdisc", "add",   "dev",   device, "root",
                   "handle", "1:",    "netem", "limit", limit};
     const auto add = [&words](std::initializer_list<std::string> more) {
         words.insert(words.end(), more);
     };
+    // Without a rate netem sends packets in the order of their due times, so jitter would reorder.
+    // With one, a packet leaves no earlier than the one before it. This rate, of 0.4 us a packet,
+    // is the highest round one whose bytes a second are a 32-bit number, which every tc takes.
+    constexpr std::uint64_t keeping_order = 32'000'000'000;
+    std::uint64_t rate = options.rate_bits_per_second;
+    if (rate == 0 && options.jitter.count() > 0 && options.reorder == 0) rate = keeping_order;
     if (options.delay.count() > 0) {
         add({"delay", micros(options.delay)});
         if (options.jitter.count() > 0) add({micros(options.jitter)});
         if (options.reorder > 0) add({"reorder", percent(options.reorder)});
     }
     if (options.loss > 0) add({"loss", percent(options.loss)});
-    if (options.rate_bits_per_second > 0)
-        add({"rate", fmt::format("{}bit", options.rate_bits_per_second)});
-    std::vector<command> out{words};
-    // netem's own queue is sorted by due times, so jitter would reorder: tc-netem(8).
-    if (options.jitter.count() > 0 && options.reorder == 0) {
-        out.push_back({"tc", "qdisc", "add", "dev", device, "parent", "1:1", "handle",
-                       "10:", "pfifo", "limit", limit});
-    }
-    return out;
+    if (rate > 0) add({"rate", fmt::format("{}bit", rate)});
+    return words;
 }
 
 bool netem_works() {
@@ -116,7 +111,7 @@ void join_by_netem(const endpoint& server, const endpoint& client, const std::st
         configure(device, end.address, "255.255.255.0");
         // netem counts a segment that the device is to split as one packet.
         must_run({"ip", "link", "set", "dev", device, "gso_max_segs", "1"});
-        add_netem(device, sends);
+        must_run(netem_command(device, sends));
     };
     set_up(client, upstream);
     set_up(server, downstream);

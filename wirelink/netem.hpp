@@ -12,8 +12,8 @@ namespace wirelink {
 
 using command = std::vector<std::string>;
 
-// The calls of `tc` that make a device delay and drop what it sends as a delay_line does.
-std::vector<command> netem_commands(const std::string& device, const path_options& options);
+// The call of `tc` that makes a device delay and drop what it sends as a delay_line does.
+command netem_command(const std::string& device, const path_options& options);
 
 // Whether this kernel has netem and this process may use it, asked in a namespace that is gone
 // afterwards.
