@@ -142,6 +142,18 @@ def test_nothing_is_left_of_a_killed_link(supervisor: Supervisor, wirelink: Path
         assert processes_of(supervisor) == []
 
 
+def test_a_signal_to_the_whole_group_ends_a_link_in_order(
+    supervisor: Supervisor, wirelink: Path
+) -> None:
+    """As timeout(1) ends it."""
+    with supervisor.scope() as scope:
+        link = open_link(scope, wirelink, SHORT)
+        os.killpg(link.process.pid, signal.SIGTERM)
+        assert link.process.wait(10.0) == 0
+        link.process.stop()
+        assert '"upstream":' in link.process.output.text()
+
+
 LAB = """
 import sys, time
 from pathlib import Path
