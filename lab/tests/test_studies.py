@@ -315,6 +315,11 @@ def test_a_preset_sets_window_and_changes_a_cell() -> None:
             ["c9"],
             "presets.quick: expected a cell of this study (c1, c8), got 'c9'",
         ),
+        (
+            ("presets", "quick", "cells"),
+            ["c8", "c1", "c8"],
+            "presets.quick.cells: expected cells that differ, got 'c8' twice",
+        ),
         (("presets", "quick", "window"), "5", "presets.quick.window: expected a duration"),
         (("presets", "quick", "min_blocks"), 3, "presets.quick.min_blocks: expected"),
         (

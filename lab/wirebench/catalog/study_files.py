@@ -131,6 +131,11 @@ def _preset(
             raise CatalogError(
                 f"{path}: {where}: expected a cell of this study ({known}), got {wanted!r}"
             )
+    repeated = next((one for one in names if names.count(one) > 1), None)
+    if repeated is not None:
+        raise CatalogError(
+            f"{path}: {where}.cells: expected cells that differ, got {repeated!r} twice"
+        )
     if preset.max_blocks < preset.min_blocks:
         raise CatalogError(
             f"{path}: {where}.max_blocks: expected at least min_blocks ({preset.min_blocks}), "
