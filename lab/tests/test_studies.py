@@ -368,6 +368,25 @@ def test_only_what_is_echoed_has_a_size_of_its_own() -> None:
         parse_study(data, path=Path("websocket.toml"))
 
 
+@pytest.mark.parametrize(
+    ("link", "message"),
+    [
+        (
+            {"rtt_ms": 54, "jitter_ms": 30},
+            "link: expected at most half of rtt_ms as jitter_ms, got",
+        ),
+        ({"rtt_ms": 54, "rate_mbit": 2e6}, "link.rate_mbit: expected less than or equal to"),
+    ],
+)
+def test_a_link_that_wirelink_would_refuse_is_refused(link: dict[str, Any], message: str) -> None:
+    data = tomllib.loads((STUDIES / "rest.toml").read_text(encoding="utf-8"))
+    linked = next(cell for cell in data["cells"] if "link" in cell)
+    linked["link"] = link
+    with pytest.raises(CatalogError) as error:
+        parse_study(data, path=Path("rest.toml"))
+    assert message in str(error.value)
+
+
 def test_a_file_that_is_not_toml_is_named(tmp_path: Path) -> None:
     file = tmp_path / "broken.toml"
     digits, levels = b"x = " + b"9" * 5000, b"x = " + b"[" * 5000

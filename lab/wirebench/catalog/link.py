@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated
+from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,14 +32,20 @@ class Link:
 
 
 class LinkTable(BaseModel):
-    """``link = { rtt_ms = 54 }`` in a study's file."""
+    """``link = { rtt_ms = 54 }`` in a study's file, within what wirelink takes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
     rtt_ms: Annotated[float, Field(gt=0, le=60_000)]
     jitter_ms: Annotated[float, Field(ge=0)] = 0.0
     loss_percent: Annotated[float, Field(ge=0, lt=100)] = 0.0
-    rate_mbit: Annotated[float, Field(ge=0)] = 0.0
+    rate_mbit: Annotated[float, Field(ge=0, le=1e6)] = 0.0
+
+    @model_validator(mode="after")
+    def _jitter_within_the_delay(self) -> Self:
+        if self.jitter_ms > self.rtt_ms / 2:
+            raise ValueError("expected at most half of rtt_ms as jitter_ms")
+        return self
 
     def link(self) -> Link:
         return Link(**self.model_dump())
