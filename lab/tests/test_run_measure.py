@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from test_store import plan as small_plan
+from wirebench.cli.announce import ending_lines
 from wirebench.plan.blocks import PlannedTrial, entries_of
 from wirebench.plan.estimate import MOVE_NS, Pace
 from wirebench.plan.model import Plan, PlannedCell
@@ -473,6 +474,17 @@ def test_without_time_for_all_mandatory_blocks_the_last_cells_end_and_the_others
     assert result.blocks["concurrency.c50"] == 6
     assert result.blocks["concurrency.c1000"] == 1
     assert not result.out_of_budget
+
+
+def test_a_cell_without_entries_is_none_that_the_budget_cut_short() -> None:
+    base = plan(max_blocks=200, budget_ns=60 * TRIAL_NS)
+    nobody = replace(base.cells[0], cell=replace(base.cells[0].cell, id="c5000"), entries=())
+    lab = FakeLab()
+    result = lab.measure(replace(base, cells=(*base.cells, nobody)), settled=lambda *_: False)
+    assert result.out_of_budget
+    assert set(result.blocks) == {"concurrency.c50", "concurrency.c1000"}
+    (line,) = ending_lines(result)
+    assert line == f"the time budget is used up after {min(result.blocks.values())} blocks"
 
 
 def test_time_between_trials_counts_when_cells_are_fitted() -> None:

@@ -41,7 +41,9 @@ class Measured:
     """The result of the loop: why it ended, and the blocks of each cell."""
 
     blocks: dict[str, int]
-    """The blocks that count. A dropped block that was run again does not."""
+    """The blocks that count, of each cell that has entries. A dropped block that was run again does
+    not.
+    """
     out_of_budget: bool
     given_up: tuple[str, ...] = ()
     """Cells (``study.cell``) that ended before their mandatory blocks, for lack of time."""
@@ -125,7 +127,7 @@ class _Measuring:
             for cell in self.plan.in_turn(active, number):
                 self._run_block(cell, active)
         return Measured(
-            blocks={key: one.blocks for key, one in self._progress.items()},
+            blocks={key: one.blocks for key, one in self._progress.items() if one.cell.entries},
             out_of_budget=self._out_of_budget,
             given_up=tuple(self._given_up),
         )
