@@ -249,10 +249,22 @@ def test_without_a_right_server_no_client_is_blamed(tmp_path: Path) -> None:
         "cpp/floor": "not_run",
         "cpp/curl": "not_run",
     }
-    assert all(
-        record.failure and "no server for http.payload here" in record.failure.message
-        for record in records
-    )
+    assert {record.failure and record.failure.message for record in records} == {
+        "no server for http.payload here: cpp/floor: nonconformant: wrong body"
+    }
+
+
+def test_a_cell_whose_server_is_not_installed_takes_no_time(tmp_path: Path) -> None:
+    cells = ("http-reuse-1024", "http-reuse-1024-closes-at-100")  # the latter is c/nginx's alone
+    wanted = selection("roundtrip", preset="artefacts", cells=cells, blocks=6)
+    one = session(tmp_path, FakeBench(), wanted)
+    served, unserved = one.scope.forecasts
+    assert served.mandatory_ns == one.scope.measuring_ns > 0
+    assert (unserved.planned.entries, unserved.mandatory_ns) == ((), 0)
+    carry_out(one)
+    assert {
+        record.failure.message for record in read_run(one.directory.path).trials if record.failure
+    } == {"no server for http.payload here: none of c/nginx is installed"}
 
 
 def test_trials_are_told_threads_and_their_place(tmp_path: Path) -> None:

@@ -193,9 +193,12 @@ def _refused(cells: Sequence[Cell], bench: Bench) -> dict[Cell, str]:
 
 def _forecast(cell: Chosen, selection: Selection, *, bench: Bench, paces: Paces) -> CellForecast:
     files = bench.open_files
+    # Clients without a server have no trials.
+    served = cell.study.role == "server" or cell.servers
+    able = _able(cell, open_files=files).contestants if served else ()
     planned = plan_cell(
         cell,
-        usable={one.identity for one in _able(cell, open_files=files).contestants},
+        usable={one.identity for one in able},
         server=cell.servers[0].identity if cell.servers else None,
         seed=selection.seed,
         blocks=selection.blocks,

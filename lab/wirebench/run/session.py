@@ -244,15 +244,9 @@ class Session:
         if contestant.identity in self._unbuildable:
             return self._unbuildable[contestant.identity]
         if cell.study.role == "client":
-            server = next(iter(cell.servers), None)
-            if server is None or self._fault(server.identity, "server", cell) is not None:
-                load = cell.cell.load
-                own = load.server if isinstance(load, ClientLoad) else None
-                who = own or ", ".join(cell.study.servers)
-                message = (
-                    f"no server for {cell.cell.workload} here: none of {who} is installed and gives"
-                    " the right replies"
-                )
+            why = self._without_server(cell)
+            if why is not None:
+                message = f"no server for {cell.cell.workload} here: {why}"
                 return FailureRecord(kind="not_installed", phase="verify", message=message)
         fault = self._fault(contestant.identity, cell.study.role, cell)
         if fault is None and cell.study.role == "server":
@@ -260,6 +254,16 @@ class Session:
             if files is not None:
                 return FailureRecord(kind="open_files", phase="plan", message=files)
         return fault
+
+    def _without_server(self, cell: Chosen) -> str | None:
+        """Why nobody serves the clients of the cell; None if somebody does."""
+        server = next(iter(cell.servers), None)
+        if server is None:
+            load = cell.cell.load
+            own = load.server if isinstance(load, ClientLoad) else None
+            return f"none of {own or ', '.join(cell.study.servers)} is installed"
+        fault = self._fault(server.identity, "server", cell)
+        return None if fault is None else f"{server.identity}: {fault.kind}: {fault.message}"
 
     def _fault(self, name: str, role: str, cell: Chosen) -> FailureRecord | None:
         if name in self._unbuildable:
