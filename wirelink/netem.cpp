@@ -103,18 +103,24 @@ bool netem_works() {
 
 void join_by_netem(const endpoint& server, const endpoint& client, const std::string& device,
                    const path_options& upstream, const path_options& downstream) {
+    const std::string server_mac = "02:00:00:00:00:01";
+    const std::string client_mac = "02:00:00:00:00:02";
     client.enter();
-    must_run({"ip", "link", "add", device, "type", "veth", "peer", "name", device, "netns",
-              std::to_string(server.holder)});
-    const auto set_up = [&](const endpoint& end, const path_options& sends) {
+    must_run({"ip", "link", "add", device, "address", client_mac, "type", "veth", "peer", "name",
+              device, "address", server_mac, "netns", std::to_string(server.holder)});
+    const auto set_up = [&](const endpoint& end, const endpoint& other,
+                            const std::string& other_mac, const path_options& sends) {
         end.enter();
         configure(device, end.address, "255.255.255.0");
+        // To ask for it would cost the first packet a round trip of the link, and more on a loss.
+        must_run({"ip", "neigh", "replace", other.address, "lladdr", other_mac, "dev", device,
+                  "nud", "permanent"});
         // netem counts a segment that the device is to split as one packet.
         must_run({"ip", "link", "set", "dev", device, "gso_max_segs", "1"});
         must_run(netem_command(device, sends));
     };
-    set_up(client, upstream);
-    set_up(server, downstream);
+    set_up(client, server, server_mac, upstream);
+    set_up(server, client, client_mac, downstream);
 }
 
 std::optional<netem_counters> parse_netem_counters(const std::string& json) {

@@ -94,6 +94,25 @@ def test_netem_is_taken_where_the_kernel_has_it(wirelink: Path, tmp_path: Path) 
     assert closed == {"upstream": carried, "downstream": carried}
 
 
+def test_with_netem_both_ends_know_each_other(wirelink: Path, tmp_path: Path) -> None:
+    """To ask for the address (ARP) would cost the first packet a round trip."""
+    tables = []
+    with World(tmp_path, code=0).start(wirelink) as link:
+        assert link.stdout is not None
+        opened = json.loads(link.stdout.readline())
+        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        for end in ("server", "client"):
+            enter = ["nsenter", *user, "--net", "--target", str(opened[end]["pid"])]
+            done = subprocess.run([*enter, "cat", "/proc/net/arp"], capture_output=True, text=True)
+            tables.append([line.split()[:3] for line in done.stdout.splitlines()[1:]])
+        link.send_signal(signal.SIGTERM)
+    permanent = "0x6"
+    assert tables == [
+        [["198.18.0.2", "0x1", permanent]],
+        [["198.18.0.1", "0x1", permanent]],
+    ]
+
+
 def test_without_netem_the_packets_pass_through_wirelink(wirelink: Path, tmp_path: Path) -> None:
     world = World(tmp_path, code=2)
     opened, closed = world.open_and_close(wirelink)
