@@ -250,6 +250,30 @@ def test_a_host_without_links_runs_no_trial_over_one(
     assert record.failure.message.endswith("Permission denied; run as root")
 
 
+def test_a_link_that_ends_under_load_is_not_held_against_the_server(
+    supervisor: Supervisor, wirelink: Path, tmp_path: Path
+) -> None:
+    sign, link, load = (tmp_path / name for name in ("sign", "mortal", "load"))
+    link.write_text(
+        f'#!/bin/sh\n"{wirelink}" "$@" &\nuntil [ -e "{sign}" ]; do sleep 0.05; done\n'
+        "kill -9 $!\nwait\nexit 9\n"
+    )
+    load.write_text(f'#!/bin/sh\n: >"{sign}"\nsleep 1\nexit 2\n')
+    for script in (link, load):
+        script.chmod(0o755)
+    record = run_trial(
+        spec("none", tmp_path, load=each()),
+        program=program("server.py"),
+        supervisor=supervisor,
+        wireload=load,
+        wirelink=link,
+    )
+    assert record.status == "not_run"
+    assert record.failure is not None
+    assert record.failure.kind == "no_link"
+    assert record.failure.message == "the emulated link exited with 9 under load"
+
+
 def test_a_refusal_says_what_would_allow_it(supervisor: Supervisor, tmp_path: Path) -> None:
     assert refusal(supervisor, refusing(tmp_path, "no; run as root")) == "no; run as root"
     assert "doctor" in (refusal(supervisor, None) or "")

@@ -297,6 +297,8 @@ class ServerTrial:
         with self._watched:
             run = _await_generator(self._process, limit_ns=self._limit_ns, watch=self._stall)
         run.generator.stop()
+        if (gone := _without_link(target.link)) is not None:
+            raise TrialError(gone)
         succeeded = run.exit_code == wireload.EXIT_OK
         server = target.server
         if server is not None:
@@ -329,6 +331,18 @@ class ServerTrial:
             server_cores=len(target.cores.contestant),
             output=tail_of(server.process) if server is not None else "",
         )
+
+
+def _without_link(link: OpenLink | None) -> Failure | None:
+    """Why the load says nothing of the server: its link ended before it did."""
+    if link is None or link.process.exit_code() is None:
+        return None
+    return Failure(
+        kind="no_link",
+        phase="load",
+        message=f"the emulated link {describe_end(link.process)} under load",
+        received=tail_of(link.process),
+    )
 
 
 def _packets(load: wireload.ServerLoad, link: OpenLink | None) -> Mapping[str, Any] | None:
