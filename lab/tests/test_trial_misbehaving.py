@@ -185,6 +185,20 @@ def test_a_server_that_holds_no_crowd_cannot_crash_with_it(
     assert "no 20 connections stood" in failure.message
 
 
+def test_a_crowd_that_this_host_does_not_hold_is_no_fault_of_the_server(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    refusing = tmp_path / "refusing"
+    refusing.write_text(
+        "#!/bin/sh\necho 'wireload: 20 connections need 60 open files' >&2\nexit 64\n"
+    )
+    refusing.chmod(0o755)
+    load = StormLoad(connections=20, restart=True)
+    failure = failure_of(serve("none", supervisor, tmp_path, wireload=refusing, load=load))
+    assert failure.kind == "generator_failed"
+    assert "20 connections need 60 open files" in (failure.received or "")
+
+
 def test_a_broadcast_is_measured_to_the_last_subscriber(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:

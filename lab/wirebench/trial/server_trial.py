@@ -31,7 +31,7 @@ from wirebench.process.process import Process
 from wirebench.process.stall import server_state
 from wirebench.process.start import ServerSettings, describe_end, tail_of
 from wirebench.process.supervise import Scope
-from wirebench.process.types import Cores, Failure, Program
+from wirebench.process.types import Cores, Failure, FailureKind, Program
 from wirebench.trial import server_metrics, watchdog, wireload
 from wirebench.trial.apart import (
     GeneratorElsewhere,
@@ -225,9 +225,13 @@ class ServerTrial:
         deadline = time.monotonic_ns() + connections * PER_CONNECTION_NS + watchdog.MARGIN_NS
         while (held := procfs.open_files(server.pids())) < wanted:
             if holder.wait(_LOOK_S) is not None or time.monotonic_ns() > deadline:
+                kind: FailureKind = "hung" if server.exit_code() is None else "crashed"
+                if holder.exit_code() == wireload.EXIT_USAGE:
+                    kind = "generator_failed"  # of a load that this host does not hold
+                holder.stop()  # what it said is complete then
                 raise TrialError(
                     Failure(
-                        kind="hung" if server.exit_code() is None else "crashed",
+                        kind=kind,
                         phase="load",
                         message=f"no {connections:,} connections stood before it was to be killed",
                         expected=f"{wanted:,} open files",
