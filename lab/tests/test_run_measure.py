@@ -476,6 +476,25 @@ def test_without_time_for_all_mandatory_blocks_the_last_cells_end_and_the_others
     assert not result.out_of_budget
 
 
+def test_a_cell_that_the_budget_ends_takes_no_block_from_another() -> None:
+    class SlowLab(FakeLab):
+        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+            record = super().run_trial(trial, cell)
+            if trial.cell != "c1000":
+                return record
+            self.now_ns += 9 * TRIAL_NS
+            return replace(record, elapsed_ns=10 * TRIAL_NS)
+
+    quick, slow = plan().cells  # 3 s a block, and 40 s; each is the first of its study
+    cells = (quick, replace(slow, study="rest"))
+    lab = SlowLab()
+    result = lab.measure(replace(plan(), cells=cells, budget_ns=101 * TRIAL_NS))
+    assert result.blocks == {"concurrency.c50": 6, "rest.c1000": 2}
+    assert result.out_of_budget
+    assert result.given_up == ()
+    assert lab.now_ns == (6 * 3 + 2 * 40) * TRIAL_NS
+
+
 def test_a_cell_without_entries_is_none_that_the_budget_cut_short() -> None:
     base = plan(max_blocks=200, budget_ns=60 * TRIAL_NS)
     nobody = replace(base.cells[0], cell=replace(base.cells[0].cell, id="c5000"), entries=())

@@ -114,21 +114,22 @@ class _Measuring:
         self._begun = self.clock_ns()
         self._progress = {cell.key: CellTally(cell=cell) for cell in self.plan.cells}
         self._given_up: list[str] = []
-        self._out_of_budget = False
+        self._too_late: set[str] = set()
+        """The cells whose next block would exceed the time budget."""
 
     def measure(self, done: Iterable[TrialRecord]) -> Measured:
         for record in done:
             self._remember(record)
         active = [cell for cell in self.plan.cells if cell.entries]
         number = 0
-        while active and not self._out_of_budget:
+        while active:
             number += 1
             active = self._affordable([cell for cell in active if self._wants_more(cell)])
             for cell in self.plan.in_turn(active, number):
                 self._run_block(cell, active)
         return Measured(
             blocks={key: one.blocks for key, one in self._progress.items() if one.cell.entries},
-            out_of_budget=self._out_of_budget,
+            out_of_budget=bool(self._too_late),
             given_up=tuple(self._given_up),
         )
 
@@ -144,6 +145,8 @@ class _Measuring:
 
     def _wants_more(self, cell: PlannedCell) -> bool:
         own = self._progress[cell.key]
+        if cell.key in self._too_late:
+            return False
         if own.blocks < cell.min_blocks:
             return True
         if own.blocks >= cell.max_blocks:
@@ -196,7 +199,7 @@ class _Measuring:
                 names = {cell.server, *(trial.entry.contestant for trial in trials)} - {None}
                 needs += len(names) * MOVE_NS
             if self._spent() + needs > self.plan.budget_ns:
-                self._out_of_budget = True
+                self._too_late.add(cell.key)
                 return
         block = self._before.get((cell.key, number), [])
         if self.run_block is not None:
