@@ -27,6 +27,7 @@ from fake_bench import (
 )
 from test_plan import contestant
 from wirebench.cli.announce import scope_notes
+from wirebench.cli.publish import conclude
 from wirebench.cli.table import run_tables
 from wirebench.report import analyse_run
 from wirebench.report.view import page_view
@@ -265,6 +266,19 @@ def test_a_cell_whose_server_is_not_installed_takes_no_time(tmp_path: Path) -> N
     assert {
         record.failure.message for record in read_run(one.directory.path).trials if record.failure
     } == {"no server for http.payload here: none of c/nginx is installed"}
+
+
+def test_a_run_in_which_nobody_takes_part_says_why(tmp_path: Path) -> None:
+    cells = ("http-reuse-1024-closes-at-100",)
+    one = session(tmp_path, FakeBench(), selection("roundtrip", preset="artefacts", cells=cells))
+    assert carry_out(one) == NOTHING_VALID
+    text = io.StringIO()
+    conclude(one, status="complete", code=NOTHING_VALID, out=Console(file=text), command="run")
+    assert text.getvalue().splitlines() == [
+        "nothing valid was measured",
+        "not run: roundtrip http-reuse-1024-closes-at-100: no server for http.payload here:"
+        " none of c/nginx is installed",
+    ]
 
 
 def test_trials_are_told_threads_and_their_place(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ def _say_the_end(session: Session, *, status: str, code: int, out: Console, comm
     path = session.directory.path
     if code == NOTHING_VALID:
         out.print("nothing valid was measured", highlight=False)
+        for line in not_run_lines(session.trials):
+            out.print(line, markup=False, highlight=False, soft_wrap=True)
     for line in failure_lines(counted_trials(session.trials)):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if status == "interrupted":
@@ -90,6 +92,17 @@ def precision_lines(run: StoredRun, analysis: RunAnalysis) -> Iterable[str]:
         text = precision_text(cell, run.left)
         if text:
             yield f"{cell.study} {cell.cell}: {text}"
+
+
+def not_run_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
+    """Each reason why trials did not take place that is no earlier failure, with its cells."""
+    cells: dict[str, dict[str, None]] = {}
+    for record in trials:
+        why = record.failure
+        if record.status == "not_run" and why and (record.block == 0 or why.phase != "plan"):
+            cells.setdefault(why.message, {})[f"{record.study} {record.cell}"] = None
+    for message, names in cells.items():
+        yield f"not run: {', '.join(names)}: {message}"
 
 
 def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
