@@ -195,6 +195,21 @@ def test_a_checkout_that_was_moved_starts_again(
     assert not bootstrap.STAMP.exists()
 
 
+@pytest.mark.parametrize(("made_for", "kept"), [("", True), ("elsewhere", False), ("gone", False)])
+def test_a_build_folder_of_another_place_is_made_anew(
+    checkout: Path, installer: FakeInstaller, made_for: str, kept: bool
+) -> None:
+    (checkout / "elsewhere").mkdir()
+    folder = checkout / "build/native/release"
+    folder.mkdir(parents=True)
+    (folder / "CMakeCache.txt").write_text(
+        "CMAKE_CACHE_MAJOR_VERSION:INTERNAL=3\n"
+        f"CMAKE_HOME_DIRECTORY:INTERNAL={checkout / made_for}\n"
+    )
+    assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
+    assert folder.exists() is kept
+
+
 def test_missing_packages_are_one_line_to_run_for_those_who_are_not_root(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
