@@ -98,7 +98,21 @@ def up_to_date() -> bool:
         stamp.pop("native", None)
         del wanted["native"]
         programs = programs[:1]
-    return stamp == wanted and all((VENV / "bin" / name).exists() for name in programs)
+    return stamp == wanted and _has_our_python() and _all_there(programs)
+
+
+def _has_our_python() -> bool:
+    """Whether the environment has the Python that runs this. It has not where the system was
+    upgraded to another version since, or the Python that it was made with was removed.
+    """
+    try:
+        settings = (VENV / "pyvenv.cfg").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return False
+    version = f"version = {sys.version_info.major}.{sys.version_info.minor}."
+    return _all_there(["python"]) and any(
+        line.startswith(version) for line in settings.splitlines()
+    )
 
 
 def _read_stamp() -> dict[str, str]:
@@ -208,8 +222,9 @@ def install_system_packages(packages: list[str]) -> None:
 
 def make_environment() -> None:
     before, wanted = _read_stamp(), wanted_stamp()
-    if before and before.get("root") != wanted["root"]:
-        # We run on the Python of an environment that was made elsewhere: start again without it.
+    if before and (before.get("root") != wanted["root"] or not _has_our_python()):
+        # An environment that was made elsewhere, or with another Python, and we may run on its
+        # Python: start again without it.
         STAMP.unlink()
         os.execv("/bin/sh", ["sh", str(ROOT / "wirebench"), *sys.argv[1:]])
     python = before.get("python") != wanted["python"] or not _all_there(["wirebench"])

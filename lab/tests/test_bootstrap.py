@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
@@ -65,6 +66,7 @@ class FakeInstaller:
             self.kinds.append(kind)
         if kind == "venv":
             (self.venv / "bin/python").touch()
+            (self.venv / "pyvenv.cfg").write_text(f"version = {platform.python_version()}\n")
         if kind == "lab":
             (self.venv / "bin/wirebench").touch()
         if "--install" in command:
@@ -181,12 +183,20 @@ def test_after_an_interruption_the_next_start_mends_it(
     assert made_by(installer) == then
 
 
-def test_a_checkout_that_was_moved_starts_again(
-    checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("what", ["the checkout", "the version", "the python"])
+def test_where_the_environment_is_of_another_place_or_python_it_starts_again(
+    checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
     made_by(installer)
     stamp = json.loads(bootstrap.STAMP.read_text())
-    bootstrap.STAMP.write_text(json.dumps({**stamp, "root": "/elsewhere"}))
+    if what == "the checkout":
+        bootstrap.STAMP.write_text(json.dumps({**stamp, "root": "/elsewhere"}))
+    elif what == "the version":
+        (checkout / ".venv/pyvenv.cfg").write_text("version = 3.9.2\n")
+    else:
+        (checkout / ".venv/bin/python").unlink()
+        (checkout / ".venv/bin/python").symlink_to("/no/such/python")
+    assert not bootstrap.up_to_date()
     started: list[list[str]] = []
     monkeypatch.setattr("os.execv", lambda _program, arguments: started.append(arguments))
     monkeypatch.setattr(bootstrap, "_write_stamp", lambda _stamp: None)
