@@ -28,7 +28,7 @@ VENV = ROOT / ".venv"
 STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
-NATIVE = ("CMakeLists.txt", "cmake", "wire", "wireload", "wirelink")
+NATIVE = ("CMakeLists.txt", "CMakePresets.json", "cmake", "wire", "wireload", "wirelink")
 RELEASE = "build/native/release"
 PROGRAMS = ("wireload", "wirelink", "truth_server")
 """Targets of the build, and the components of what CMake installs, by the same names."""

@@ -130,6 +130,8 @@ def test_only_what_changed_is_made_again(checkout: Path, installer: FakeInstalle
     assert made_by(installer) == [RELEASE]
     (checkout / "wire/new.hpp").write_text("\n")
     assert made_by(installer) == [RELEASE]
+    (checkout / "CMakePresets.json").write_text("{}\n")
+    assert made_by(installer) == [RELEASE]
     (checkout / "wire/wire_test.cpp").write_text("\n")
     (checkout / "wire/tests/data").write_text("\n")
     (checkout / "pyproject.toml").write_text(
