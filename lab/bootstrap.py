@@ -33,6 +33,9 @@ RELEASE = "build/native/release"
 PROGRAMS = ("wireload", "wirelink", "truth_server")
 """Targets of the build, and the components of what CMake installs, by the same names."""
 TESTS = os.environ.get("WIREBENCH_TESTS") == "1"
+FOREIGN = ("PYTHONHOME", "PYTHONPATH")
+"""What is installed does not see these: pip would take a package that is found there for installed.
+"""
 
 MISSING = 69
 BROKEN = 70
@@ -261,7 +264,8 @@ def make_python(*, new: bool) -> None:
         run([sys.executable, "-m", "venv", str(VENV)])
     say("installing Python packages")
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
-    pip += ["-q", "-c", str(CONSTRAINTS)]
+    # In an environment pip refuses `user = true`, which some have in their pip.conf.
+    pip += ["-q", "--no-user", "-c", str(CONSTRAINTS)]
     # Python compiles what it imports; the rest, three quarters of it, would take as long again.
     run([*pip, "--no-compile", *requirements()])
     # The native programs are built by CMake, beside this.
@@ -350,7 +354,11 @@ def start(command: list[str], *, env: dict[str, str] | None = None) -> subproces
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env=env,
+            env={
+                name: value
+                for name, value in (os.environ if env is None else env).items()
+                if name not in FOREIGN
+            },
             cwd=ROOT,
             start_new_session=True,
         )

@@ -54,8 +54,8 @@ def install_extra(name: str) -> int:
     """The optional dependencies of this name in pyproject.toml."""
     with (ROOT / "pyproject.toml").open("rb") as file:
         wanted = tomllib.load(file)["project"]["optional-dependencies"][name]
-    options = ["--disable-pip-version-check", "install", "-q", "-c", str(CONSTRAINTS)]
-    return tool("pip", *options, *wanted)
+    options = ["--disable-pip-version-check", "install", "-q", "--no-user"]
+    return tool("pip", *options, "-c", str(CONSTRAINTS), *wanted)
 
 
 def build_dev_programs() -> bool:

@@ -44,10 +44,12 @@ class FakeInstaller:
     def __init__(self, venv: Path) -> None:
         self.venv = venv
         self.kinds: list[str] = []
+        self.commands: list[list[str]] = []
         self.stop_at: str | None = None
         self.ended = 0
 
     def start(self, command: list[str], **_options: object) -> FakeProcess:
+        self.commands.append(command)
         kind = (
             "venv"
             if "venv" in command
@@ -263,6 +265,28 @@ def test_a_command_that_fails_shows_the_end_of_its_log(
     said = capsys.readouterr().err
     assert "  | why it failed" in said
     assert "exited with 7; log: build/bootstrap.log" in said
+
+
+def test_what_the_user_has_set_for_python_does_not_reach_an_installation(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bootstrap.LOG.parent.mkdir()
+    command = ["sh", "-c", "echo $GIVEN ${PYTHONPATH-none} ${PYTHONHOME-none}"]
+    for name in ("GIVEN", "PYTHONPATH", "PYTHONHOME"):
+        monkeypatch.setenv(name, "/elsewhere")
+    bootstrap.run(command)
+    assert bootstrap.LOG.read_text().splitlines()[-1] == "/elsewhere none none"
+    bootstrap.run(command, env={**os.environ, "GIVEN": "here"})
+    assert bootstrap.LOG.read_text().splitlines()[-1] == "here none none"
+
+
+def test_pip_installs_into_the_environment_also_where_a_pip_conf_says_user(
+    installer: FakeInstaller,
+) -> None:
+    made_by(installer)
+    installs = [command for command in installer.commands if "pip" in command]
+    assert len(installs) == 2
+    assert all("--no-user" in command for command in installs)
 
 
 def test_without_a_python_that_suits(tmp_path: Path) -> None:
