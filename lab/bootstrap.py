@@ -4,7 +4,8 @@ runs ``.venv/bin/wirebench``.
 Standard library only, and quick when there is nothing to do: it runs before every command. With
 WIREBENCH_TESTS=1 in its environment it makes what ``./test`` needs, and runs that: the native
 programs of the preset dev, beside those of ``.venv``. Exit codes of its own: 69 (EX_UNAVAILABLE)
-when system packages are missing and we may not install them, 70 when an installation failed.
+when system packages are missing and we may not install them, 70 when an installation failed or
+files cannot be written.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import signal
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -62,8 +63,12 @@ SYSTEM = (
 
 
 def main() -> NoReturn:
-    if not up_to_date():
-        make()
+    try:
+        if not up_to_date():
+            make()
+    except KeyboardInterrupt:
+        say("interrupted")
+        sys.exit(INTERRUPTED)
     # What Python compiles stays in our own folders. Without it each start compiles again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if TESTS:
@@ -113,9 +118,8 @@ def _has_our_python() -> bool:
     except OSError:
         return False
     version = f"version = {sys.version_info.major}.{sys.version_info.minor}."
-    return _all_there(["python"]) and any(
-        line.startswith(version) for line in settings.splitlines()
-    )
+    of_this_version = any(line.startswith(version) for line in settings.splitlines())
+    return of_this_version and _all_there(["python"])
 
 
 def _read_stamp() -> dict[str, str]:
@@ -157,8 +161,11 @@ def _digest(parts: Iterator[bytes] | list[bytes]) -> str:
 
 def make() -> None:
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    LOG.parent.mkdir(exist_ok=True)
+    # Our children have sessions of their own: where a terminal is lost, only we are told.
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_DFL:
+        signal.signal(signal.SIGHUP, signal.default_int_handler)
     try:
+        LOG.parent.mkdir(exist_ok=True)
         with (LOG.parent / ".bootstrap.lock").open("w") as lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -172,6 +179,9 @@ def make() -> None:
     except KeyboardInterrupt:
         say("interrupted; the next start goes on")
         sys.exit(INTERRUPTED)
+    except OSError as error:  # a full disk, a folder of another user's
+        say(f"cannot make the environment: {error}")
+        sys.exit(BROKEN)
 
 
 def missing_system_packages() -> list[str]:
@@ -346,6 +356,7 @@ def run(command: list[str], *, env: dict[str, str] | None = None, may_fail: bool
 
 def start(command: list[str], *, env: dict[str, str] | None = None) -> subprocess.Popen[bytes]:
     """The command in a process group of its own, its words to the log."""
+    given: Mapping[str, str] = os.environ if env is None else env
     with LOG.open("ab") as log:
         log.write(f"$ {' '.join(command)}\n".encode())
         log.flush()
@@ -354,11 +365,7 @@ def start(command: list[str], *, env: dict[str, str] | None = None) -> subproces
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
-            env={
-                name: value
-                for name, value in (os.environ if env is None else env).items()
-                if name not in FOREIGN
-            },
+            env={name: value for name, value in given.items() if name not in FOREIGN},
             cwd=ROOT,
             start_new_session=True,
         )

@@ -8,6 +8,7 @@ import json
 import os
 import platform
 import shutil
+import signal
 import subprocess
 from pathlib import Path
 
@@ -287,6 +288,46 @@ def test_pip_installs_into_the_environment_also_where_a_pip_conf_says_user(
     installs = [command for command in installer.commands if "pip" in command]
     assert len(installs) == 2
     assert all("--no-user" in command for command in installs)
+
+
+def test_a_folder_that_cannot_be_written_is_said_in_a_line(
+    checkout: Path, installer: FakeInstaller, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (checkout / "build").write_text("not a folder")
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.make()
+    assert caught.value.code == 70
+    said = capsys.readouterr().err
+    assert said.startswith("wirebench: cannot make the environment: [Errno 17] File exists")
+    assert str(checkout / "build") in said
+
+
+@pytest.mark.parametrize(("before", "handled"), [(signal.SIG_DFL, True), (signal.SIG_IGN, False)])
+def test_a_lost_terminal_is_an_interruption_but_under_nohup(
+    installer: FakeInstaller,
+    monkeypatch: pytest.MonkeyPatch,
+    before: signal.Handlers,
+    handled: bool,
+) -> None:
+    handlers: dict[int, object] = {}
+    monkeypatch.setattr("signal.getsignal", lambda _number: before)
+    monkeypatch.setattr("signal.signal", handlers.__setitem__)
+    made_by(installer)
+    assert (signal.SIGHUP in handlers) is handled
+    assert signal.SIGTERM in handlers
+
+
+def test_an_interruption_while_it_looks_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def interrupted() -> bool:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(bootstrap, "up_to_date", interrupted)
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.main()
+    assert caught.value.code == 130
+    assert capsys.readouterr().err == "wirebench: interrupted\n"
 
 
 def test_without_a_python_that_suits(tmp_path: Path) -> None:
