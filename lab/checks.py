@@ -65,6 +65,14 @@ where it computes, with a lower priority. The native tests wait at their end, wh
 """
 
 
+def counted_before() -> Count:
+    """What ``./test`` counted; a failure where it did not get so far."""
+    try:
+        return Count(**json.loads(SUMMARY.read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return ONE_FAILED
+
+
 def run_suites(names: Sequence[str], *, seconds: int) -> dict[str, Count]:
     """Each suite's count. Those of ``BESIDE`` run in a second process, and their output comes when
     the suite that they run beside is done.
@@ -146,9 +154,7 @@ def main() -> int:
         counts = {name: _run_suite(name, seconds=given.seconds) for name in given.suites}
         COUNTS.write_text(json.dumps({name: asdict(count) for name, count in counts.items()}))
         return 0
-    before = (
-        Count(**json.loads(SUMMARY.read_text(encoding="utf-8"))) if given.after_test else Count()
-    )
+    before = counted_before() if given.after_test else Count()
     names = given.suites or DEFAULT
     if not given.after_test:
         install_needs()

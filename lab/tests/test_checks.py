@@ -7,6 +7,9 @@ from pathlib import Path
 
 import pytest
 
+import checks
+from bootstrap import ROOT
+from suites.commands import RESULTS
 from suites.counts import Count, add, count_ctest, count_junit, count_probes, count_verified
 from suites.fuzzing import fuzzing_summary
 
@@ -79,6 +82,21 @@ def test_what_ran_again_counts_as_it_ended_there(tmp_path: Path) -> None:
 def test_what_passed_only_alone_is_said() -> None:
     total = add([Count(passed=2, again=1), Count(failed=1)])
     assert str(total) == "2 passed (1 only when run again alone), 1 failed"
+
+
+def test_tests_that_did_not_get_to_their_end_are_a_failure_of_all_checks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    summary = tmp_path / "summary.json"
+    monkeypatch.setattr(checks, "SUMMARY", summary)
+    assert checks.counted_before() == Count(failed=1)
+    summary.write_text("")
+    assert checks.counted_before() == Count(failed=1)
+    summary.write_text('{"passed": 3, "failed": 0, "skipped": 1, "again": 0}')
+    assert checks.counted_before() == Count(passed=3, skipped=1)
+    script = (ROOT / ".ci/run").read_text()
+    removed = f'rm -f "$root/{RESULTS.relative_to(ROOT)}/summary.json"'
+    assert script.index(removed) < script.index('"$root/test" ||')
 
 
 def test_what_is_not_installed_is_skipped_and_not_passed(tmp_path: Path) -> None:
