@@ -354,6 +354,11 @@ def test_without_a_python_that_suits(tmp_path: Path) -> None:
     assert "expected Python 3.11 or newer, got Python 3.9.2" in answer.stderr
 
 
+def test_git_changes_no_line_ends_in_a_checkout() -> None:
+    lines = (REAL_ROOT / ".gitattributes").read_text().splitlines()
+    assert [line for line in lines if not line.startswith("#")] == ["* -text"]
+
+
 def test_the_stamp_of_this_checkout_names_all_native_parts() -> None:
     assert all((REAL_ROOT / name).exists() for name in bootstrap.NATIVE)
     assert os.access(REAL_ROOT / "wirebench", os.X_OK)
