@@ -30,6 +30,15 @@ ROOT = Path(__file__).resolve().parent.parent
 STATIC = ROOT / "build" / "static"
 # Static programs need no libc of the machine; this is the oldest tag that all pips of today know.
 MANYLINUX = "manylinux2014"
+PUBLISHED = (
+    "wirebench_lab-*.whl",
+    "wireload-*.whl",
+    "wireload-*.tar.gz",
+    "wireload_*.deb",
+    "libwire-dev_*.deb",
+    "wirebench-*.spdx.json",
+    "SHA256SUMS",
+)
 VERSIONS = {
     "packaging/wireload/pyproject.toml": r'^version = "(.+)"$',
     "packaging/vcpkg/wire/vcpkg.json": r'^  "version": "(.+)",$',
@@ -45,8 +54,7 @@ def main() -> int:
     out = parser.parse_args().out.resolve()
     version = common_version()
     os.environ.setdefault("SOURCE_DATE_EPOCH", last_commit())
-    shutil.rmtree(out, ignore_errors=True)
-    out.mkdir(parents=True)
+    clear(out)
     wheel(ROOT, out, "-C", f"build-dir={STATIC}", "-C", "cmake.args=--preset;static;-G;Ninja")
     wheel(ROOT / "packaging" / "wireload", out)
     configure()
@@ -70,6 +78,17 @@ def common_version() -> str:
             got = found[1] if found else "none"
             sys.exit(f"{name}: expected version {wanted}, as in pyproject.toml, got {got}")
     return wanted
+
+
+def clear(out: Path) -> None:
+    """Removes an earlier release from the folder; ends the program where it holds anything else."""
+    out.mkdir(parents=True, exist_ok=True)
+    old = {file for pattern in PUBLISHED for file in out.glob(pattern)}
+    others = sorted(path.name for path in out.iterdir() if path not in old)
+    if others:
+        sys.exit(f"{out}: expected a folder of releases alone, got one with {others[0]}")
+    for file in old:
+        file.unlink()
 
 
 def last_commit() -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 from conftest import Dist, run
@@ -38,6 +40,17 @@ def test_the_bill_of_materials_names_what_each_file_holds(dist: Dist) -> None:
     names = {path.name for path in dist.one("SHA256SUMS").parent.iterdir()}
     described = {one["name"] for one in packages.values() if "packageFileName" in one}
     assert described == {name for name in names if name.endswith((".whl", ".deb", ".gz"))}
+
+
+def test_a_folder_with_other_files_is_refused_and_keeps_them(tmp_path: Path) -> None:
+    names = ("SHA256SUMS", "wireload-0.0.9-linux-x86_64.tar.gz", "notes.txt")
+    for name in names:
+        (tmp_path / name).touch()
+    command = [sys.executable, str(ROOT / "packaging/release.py"), "--out", str(tmp_path)]
+    answer = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert answer.returncode == 1
+    assert "expected a folder of releases alone, got one with notes.txt" in answer.stderr
+    assert {path.name for path in tmp_path.iterdir()} == set(names)
 
 
 def test_a_program_has_the_same_bytes_wherever_it_is_built(tmp_path: Path) -> None:
