@@ -195,6 +195,14 @@ def test_a_failed_build_of_the_rest_leaves_the_role_that_was_built(project: Proj
     assert build(one, project.root, jobs=1, roles={"server"}).cached
 
 
+def test_a_mark_that_a_full_disk_left_empty_is_none(project: Project) -> None:
+    project.add("sh/mine", steps("mkdir made"))
+    folder = folder_of(made(project))
+    (folder / ".wirebench-built").write_text("")
+    again = made(project)
+    assert (again.status, again.cached, again.folder) == ("ok", False, folder), again.message
+
+
 def test_builds_of_long_ago_are_removed_and_those_of_others_are_not(project: Project) -> None:
     project.add("sh/mine", steps("true"), server_py="0")
     project.add("sh/mine-2", steps("true"))

@@ -85,7 +85,7 @@ def build(
     with _locked(folder, cancelled):
         if _holds(folder, target):
             return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)
-        if (folder / _DONE).exists():
+        if _built(folder):
             target = ALL  # what is missing, beside what another run may be using
         else:
             shutil.rmtree(folder, ignore_errors=True)
@@ -125,10 +125,17 @@ def target_of(contestant: Contestant, roles: Collection[Role] | None) -> str:
 
 def _holds(folder: Path, target: str) -> bool:
     """Whether the folder has what is wanted."""
+    return _built(folder) in (ALL, target)
+
+
+def _built(folder: Path) -> str:
+    """``ALL``, the only role that was built there, or nothing. A mark without a word in it, such as
+    a full disk leaves, is none.
+    """
     try:
-        return (folder / _DONE).read_text(encoding="utf-8") in (ALL, target)
+        return (folder / _DONE).read_text(encoding="utf-8")
     except FileNotFoundError:
-        return False
+        return ""
 
 
 def builds_folder(contestant: Contestant, root: Path) -> Path:
