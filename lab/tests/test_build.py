@@ -22,7 +22,7 @@ from wirebench.build import (
     builds_folder,
     resolve_command,
 )
-from wirebench.build.cache import content_digest
+from wirebench.build.cache import COMPILER_VARIABLES, content_digest
 from wirebench.catalog import CatalogError
 
 
@@ -132,6 +132,22 @@ def test_another_installation_of_a_library_that_no_package_brings_is_built_with(
         assert not result.cached, (prefix, text)
         assert (folder_of(result) / "prefix").read_text() == f"{project.root / prefix}\n"
         assert made(project).cached
+
+
+def test_what_was_built_with_other_flags_of_compilers_is_not_taken(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in COMPILER_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    project.add("sh/mine", steps('echo "$CXXFLAGS" >flags'))
+    plain = made(project)
+    monkeypatch.setenv("CXXFLAGS", "-O0 -fsanitize=address")
+    other = made(project)
+    assert not other.cached
+    assert (folder_of(other) / "flags").read_text() == "-O0 -fsanitize=address\n"
+    monkeypatch.setenv("CXXFLAGS", "")
+    again = made(project)
+    assert (again.cached, again.folder) == (True, plain.folder)
 
 
 def test_a_link_inside_a_folder_counts_as_a_link(tmp_path: Path) -> None:

@@ -11,6 +11,24 @@ from wirebench.catalog import Contestant
 from wirebench.catalog.manifest import LANGUAGE
 from wirebench.host.installed import Presence
 
+COMPILER_VARIABLES = (
+    "CC",
+    "CFLAGS",
+    "CGO_CFLAGS",
+    "CGO_CXXFLAGS",
+    "CGO_LDFLAGS",
+    "CMAKE_TOOLCHAIN_FILE",
+    "CPATH",
+    "CPPFLAGS",
+    "CXX",
+    "CXXFLAGS",
+    "GOAMD64",
+    "GOFLAGS",
+    "LDFLAGS",
+    "LIBRARY_PATH",
+    "RUSTFLAGS",
+)
+"""From these compilers and build systems take which compiler it is, and options for it."""
 _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 
@@ -52,8 +70,8 @@ def source_digest(contestant: Contestant, root: Path) -> str:
 
 
 def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
-    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools, system packages
-    or files that no package brings changed.
+    """Twelve hexadecimal digits that change when a rebuild is due: sources, tools, system packages,
+    files that no package brings or variables that compilers read changed.
     """
     tools = [
         f"{name} {version}" for name, version in sorted((found.commands | found.packages).items())
@@ -61,6 +79,7 @@ def build_key(contestant: Contestant, root: Path, found: Presence) -> str:
     for name, path in sorted(found.files.items()):
         status = path.stat()
         tools.append(f"{name} {path} {status.st_size} {status.st_mtime_ns}")
+    tools += [f"{name}={value}" for name in COMPILER_VARIABLES if (value := os.environ.get(name))]
     # The root is included: virtual environments, for one, contain absolute paths.
     return _digest([source_digest(contestant, root), str(root), *tools])[:12]
 
