@@ -288,6 +288,7 @@ def test_the_environment_does_not_change_builds(
 ) -> None:
     monkeypatch.setenv("MAKEFLAGS", "-j99")
     monkeypatch.setenv("VIRTUAL_ENV", "/elsewhere")
+    monkeypatch.setenv("PIP_USER", "1")
     monkeypatch.delenv("HOME")
     project.add("sh/mine", steps("env >environment"))
     environment = dict(
@@ -296,6 +297,7 @@ def test_the_environment_does_not_change_builds(
     )
     assert "MAKEFLAGS" not in environment
     assert "VIRTUAL_ENV" not in environment
+    assert environment["PIP_USER"] == "0"
     assert environment["HOME"] == str(project.root / "build/home")
 
 

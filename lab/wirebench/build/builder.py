@@ -245,6 +245,8 @@ def build_environment(root: Path) -> dict[str, str]:
         if key not in dropped and not key.startswith("WIREBENCH_")
     }
     env["PATH"] = search_path()
+    # In a virtual environment pip refuses `user = true`, which some have in their pip.conf.
+    env["PIP_USER"] = "0"
     if not env.get("HOME"):
         # Package managers keep their caches below HOME and some refuse to work without.
         home = root / "build" / "home"
