@@ -396,11 +396,13 @@ def test_build_as_json(shell: Project, capsys: pytest.CaptureFixture[str]) -> No
     assert Path(results[1]["folder"]).is_dir()
 
 
-def test_setup_prints_the_line_when_it_may_not_install(
-    shell: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("lacks", ["is_root", "has_apt"])
+def test_setup_prints_the_line_when_it_may_not_or_cannot_install(
+    shell: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, lacks: str
 ) -> None:
     shell.add("sh/library", MANIFEST + 'needs = { commands = ["sh"], debian = ["libnone-dev"] }\n')
-    monkeypatch.setattr("wirebench.cli.setup.is_root", lambda: False)
+    for name in ("is_root", "has_apt"):
+        monkeypatch.setattr(f"wirebench.cli.setup.{name}", lambda here=name != lacks: here)
     monkeypatch.setattr("wirebench.host.debian.is_root", lambda: False)
     assert run_app(["setup"]) == 1
     assert capsys.readouterr().out.splitlines() == [

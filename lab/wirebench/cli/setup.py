@@ -10,7 +10,7 @@ from wirebench.cli.arguments import Selectors, open_catalog
 from wirebench.cli.console import EXIT_FAILED, console, fail
 from wirebench.host import installable, presences
 from wirebench.host.commands import forget_versions
-from wirebench.host.debian import install, install_line, is_root
+from wirebench.host.debian import has_apt, install, install_line, is_root
 
 
 def register(app: typer.Typer) -> None:
@@ -35,7 +35,7 @@ def setup(
     chosen = catalog.select(selectors or ())
     packages = installable(chosen, toolchain_present=libraries_only)
     out = console()
-    if dry_run or (packages and not is_root()):
+    if dry_run or (packages and not (is_root() and has_apt())):
         if packages:
             out.print(install_line(packages), markup=False, soft_wrap=True)
         raise typer.Exit(EXIT_FAILED if packages else 0)

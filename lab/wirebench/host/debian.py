@@ -26,6 +26,10 @@ def has_dpkg() -> bool:
     return shutil.which("dpkg-query") is not None
 
 
+def has_apt() -> bool:
+    return shutil.which("apt-get") is not None
+
+
 def installed_versions(packages: Iterable[str]) -> dict[str, str | None]:
     """The installed version of each package; None if it is not installed."""
     wanted = sorted(set(packages))
