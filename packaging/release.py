@@ -53,7 +53,8 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="the folder (%(default)s)")
     out = parser.parse_args().out.resolve()
     version = common_version()
-    os.environ.setdefault("SOURCE_DATE_EPOCH", last_commit())
+    if "SOURCE_DATE_EPOCH" not in os.environ:
+        os.environ["SOURCE_DATE_EPOCH"] = last_commit()
     clear(out)
     wheel(ROOT, out, "-C", f"build-dir={STATIC}", "-C", "cmake.args=--preset;static;-G;Ninja")
     wheel(ROOT / "packaging" / "wireload", out)

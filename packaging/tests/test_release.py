@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -40,6 +41,14 @@ def test_the_bill_of_materials_names_what_each_file_holds(dist: Dist) -> None:
     names = {path.name for path in dist.one("SHA256SUMS").parent.iterdir()}
     described = {one["name"] for one in packages.values() if "packageFileName" in one}
     assert described == {name for name in names if name.endswith((".whl", ".deb", ".gz"))}
+
+
+def test_without_git_it_takes_the_time_that_is_given(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").touch()
+    command = [sys.executable, str(ROOT / "packaging/release.py"), "--out", str(tmp_path)]
+    env = {**os.environ, "PATH": "/no/such/folder", "SOURCE_DATE_EPOCH": "1"}
+    answer = subprocess.run(command, capture_output=True, text=True, env=env, check=False)
+    assert "got one with notes.txt" in answer.stderr, "it got as far as the folder"
 
 
 def test_a_folder_with_other_files_is_refused_and_keeps_them(tmp_path: Path) -> None:
