@@ -330,7 +330,12 @@ def test_an_interruption_while_it_looks_is_no_traceback(
     assert capsys.readouterr().err == "wirebench: interrupted\n"
 
 
-def test_without_a_python_that_suits(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("version", "otherwise"),
+    [("3.9.2", "exit 1"), ("3.11.2", 'case "$*" in *tomllib*) exit 1 ;; esac')],
+    ids=["too old", "without all of its library"],
+)
+def test_without_a_python_that_suits(tmp_path: Path, version: str, otherwise: str) -> None:
     (tmp_path / "lab").mkdir()
     shutil.copy(REAL_ROOT / "wirebench", tmp_path)
     tools = tmp_path / "tools"
@@ -338,7 +343,7 @@ def test_without_a_python_that_suits(tmp_path: Path) -> None:
     for name in ("dirname", "readlink"):
         (tools / name).symlink_to(shutil.which(name) or "")
     old = tools / "python3"
-    old.write_text('#!/bin/sh\n[ "$1" = --version ] && echo Python 3.9.2\nexit 1\n')
+    old.write_text(f'#!/bin/sh\n[ "$1" = --version ] && echo Python {version}\n{otherwise}\n')
     old.chmod(0o755)
     # The system's own Python is tried by its path: let that be the old one too.
     script = (tmp_path / "wirebench").read_text().replace("/usr/bin/python3 ", f"{old} ")
@@ -351,7 +356,7 @@ def test_without_a_python_that_suits(tmp_path: Path) -> None:
         text=True,
     )
     assert answer.returncode == 69
-    assert "expected Python 3.11 or newer, got Python 3.9.2" in answer.stderr
+    assert f"expected Python 3.11 or newer, got Python {version}" in answer.stderr
 
 
 def test_git_changes_no_line_ends_in_a_checkout() -> None:
