@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <future>
 #include <mutex>
 
@@ -206,6 +207,89 @@ TEST(access_log, the_call_may_send_responses) {
     EXPECT_EQ(bad.response().substr(0, 12), "(close) 400 ");
     EXPECT_EQ(p.response(), "200 kept");
     EXPECT_EQ(p.response(), "200 hello");
+}
+// Of a response that is not sent yet, one that is being written, and a body that is being read.
+TEST(access_log, the_call_may_end_what_the_handler_has_kept) {
+    std::optional<response> kept;
+    std::optional<body_writer> out;
+    std::mutex mutex;
+    std::vector<int> statuses;
+    server_options o;
+    o.on_finished = [&](const access_record& r) {
+        if (out) out->write("more");
+        out.reset();
+        kept.reset();
+        const std::lock_guard lock(mutex);
+        statuses.push_back(r.status);
+    };
+    std::atomic<bool> waits{false};
+    router r;
+    r.get("/", [](response res) { res.send("here"); });
+    r.get("/kept", [&](response res) {
+        kept.emplace(std::move(res));
+        waits = true;
+    });
+    r.get("/written", [&](response res) {
+        out.emplace(res.start_body());
+        out->write("some");
+        waits = true;
+    });
+    r.stream(method::post, "/read", [&](response res, body_reader in) {
+        in.read([](std::string_view) {}, [](errc) {});
+        kept.emplace(std::move(res));
+    });
+    testing::served s(std::move(r), o);
+    const auto is_told = [&](std::size_t n) {
+        for (int i = 0; i < 5000; ++i) {
+            {
+                const std::lock_guard lock(mutex);
+                if (statuses.size() == n) return true;
+            }
+            std::this_thread::sleep_for(1ms);
+        }
+        return false;
+    };
+    for (const std::string path : {"/kept", "/written"}) {
+        testing::raw_peer p(s.port());
+        p.send("GET " + path + " HTTP/1.1\r\nHost: a\r\n\r\n");
+        for (int i = 0; i < 5000 && !waits; ++i) std::this_thread::sleep_for(1ms);
+        EXPECT_TRUE(waits.exchange(false)) << path;
+        p.reset();
+        ASSERT_TRUE(is_told(path == "/kept" ? 1U : 2U)) << path;
+    }
+    testing::raw_peer p(s.port());
+    p.send("POST /read HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nx\r\n");
+    EXPECT_EQ(p.response().substr(0, 12), "(close) 400 ");
+    p.finish_sending();
+    EXPECT_EQ(p.rest(), "");
+    testing::raw_peer q(s.port());
+    q.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
+    EXPECT_EQ(q.response(), "200 here");
+    s.stop();
+    EXPECT_EQ(statuses, (std::vector<int>{0, 200, 400, 200}));
+}
+// The rest of a body is of no interest once the response was sent.
+TEST(access_log, the_call_reads_no_body_on) {
+    body_reader kept;
+    std::atomic<int> calls{0};
+    server_options o;
+    o.on_finished = [&](const access_record&) {
+        kept.read([&](std::string_view) { ++calls; }, [&](errc) { ++calls; });
+    };
+    router r;
+    r.stream(method::post, "/", [&](response res, body_reader in) {
+        kept = std::move(in);
+        event_loop& loop = res.loop();
+        loop.post([res = std::move(res)]() mutable { res.send("enough"); });
+    });
+    testing::served s(std::move(r), o);
+    testing::raw_peer p(s.port());
+    p.send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx\r\n");
+    EXPECT_EQ(p.response(), "(close) 200 enough");
+    p.finish_sending();
+    EXPECT_EQ(p.rest(), "");
+    s.stop();
+    EXPECT_EQ(calls, 0);
 }
 TEST(access_log, a_peer_cannot_forge_lines) {
     logged l([](response res) { res.send(); });

@@ -402,14 +402,15 @@ void connection::respond(exchange& e) {
 
 // The response is in out(), whole.
 void connection::finish_response(exchange& e, bool keep_alive, bool at_once) {
-    observe(&e, e, e.status);
     current_ = nullptr;
-    enter(phase::idle);
-    if (!keep_alive) close_gracefully(at_once);
     const auto in = std::move(e.in);
     const auto out = std::move(e.out);
-    worker_->recycle(&e);
+    // First: on_finished may still use the reader.
     if (in != nullptr && !in->over) in->forget();
+    observe(&e, e, e.status);
+    enter(phase::idle);
+    if (!keep_alive) close_gracefully(at_once);
+    worker_->recycle(&e);
     if (out != nullptr) out->lost();
     go_on();
 }
@@ -469,9 +470,12 @@ void connection::refuse(errc why, int status, std::string_view text, std::string
     e.req.head_.method = was_head ? method::head : method::get;
     e.req.head_.minor_version = 1;
     write_response(e, false, framing::length, e.body.size());
-    observe(current_, e, status);
+    if (current_ != nullptr) {
+        abandon(why, &e);
+    } else {
+        observe(nullptr, e, status);
+    }
     worker_->recycle(&e);
-    abandon(why, true);
     if (!is_closed()) close_gracefully(false);
 }
 

@@ -115,7 +115,8 @@ private:
     void pump_file();
     void finish_response(exchange& e, bool keep_alive, bool at_once);
     void cut_off(errc why);
-    void abandon(errc why, bool observed = false);
+    // `answer`: what the library has sent in place of the handler's.
+    void abandon(errc why, const exchange* answer = nullptr);
     void write_response(exchange& e, bool keep_alive, framing how, std::uint64_t length);
     void consume_held();
     void settle();

@@ -113,18 +113,26 @@ void connection::body_flow_changed() {
 
 // The exchange will not be completed. The body's reader and writer are told why; with errc::none,
 // when the handler itself ended the body, they are told nothing.
-void connection::abandon(errc why, bool observed) {
+void connection::abandon(errc why, const exchange* answer) {
     if (current_ == nullptr) return;
-    if (session_ != nullptr)
-        current_->bytes_out = std::max(taken(), current_->upgraded_at + current_->head_bytes_out) -
-                              current_->upgraded_at;
-    // What a handler has set so far is not sent, and perhaps being set.
-    if (!observed) observe(current_, *current_, current_->held ? 0 : current_->status);
     exchange& e = *std::exchange(current_, nullptr);
+    if (session_ != nullptr)
+        e.bytes_out = std::max(taken(), e.upgraded_at + e.head_bytes_out) - e.upgraded_at;
     // What a response holds is its thread's own, but for a source that was there before it.
     const auto in = phase_ == phase::body ? e.in : std::shared_ptr<body_source>();
-    const auto out = e.held ? std::shared_ptr<body_channel>() : e.out;
+    // First: on_finished may use and destroy what the handler has of this request.
     e.from = nullptr;
+    if (in != nullptr) in->at = nullptr;
+    if (!e.held && e.out != nullptr) e.out->at = nullptr;
+    e.ending = true;
+    if (answer != nullptr) {
+        observe(&e, *answer, answer->status);
+    } else {
+        // What a handler has set so far is not sent, and perhaps being set.
+        observe(&e, e, e.held ? 0 : e.status);
+    }
+    e.ending = false;
+    const auto out = e.held ? std::shared_ptr<body_channel>() : e.out;
     if (!e.held) worker_->recycle(&e);
     if (out != nullptr) out->lost();
     if (in == nullptr) return;

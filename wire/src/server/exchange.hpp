@@ -14,8 +14,8 @@
 // A response that is sent after its connection has gone is recycled unsent; one that is sent after
 // its loop has gone is destroyed where it is.
 //
-// Threads: while `held`, what a response can set is its holder's, on any thread; `from` and all
-// counts belong to the loop's thread at all times.
+// Threads: while `held`, what a response can set is its holder's, on any thread; `from`, `ending`
+// and all counts belong to the loop's thread at all times.
 #pragma once
 
 #include <atomic>
@@ -118,6 +118,7 @@ struct exchange {
 
     std::uint64_t coroutine = 0;      // the handler's number, when it is one
     bool held = false;                // by a response: else by the connection
+    bool ending = false;              // abandon() is telling of it, and has it back if it is sent
     bool threw = false;               // a hook did
     bool is_decoded = false;          // the request's body, by decompress_requests()
     bool instead = false;             // fail() was called: `body` is sent, whatever else was to be

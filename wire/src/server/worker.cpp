@@ -265,6 +265,7 @@ void worker::recycle(exchange* e) noexcept {
 void worker::complete(exchange* e) {
     e->held = false;
     if (e->threw && counts() != nullptr) counts()->exceptions.add();
+    if (e->ending) return;  // abandon() goes on with it
     if (e->from != nullptr) {
         e->from->respond(*e);
         return;

@@ -99,7 +99,8 @@ struct server_options {
     bool tunnels = false;
     // Called on the loop's thread, with several loops from several threads at once, when a request
     // has been dealt with; an upgraded one when the connection of its WebSocket has ended, one with
-    // a tunnel when that has. It must not block, nor throw.
+    // a tunnel when that has. It may destroy what the handler has kept of the request, such as its
+    // response. It must not block, nor throw.
     std::function<void(const access_record&)> on_finished;
     // Called when a connection ends in its TLS handshake, on the loop's thread, with several loops
     // from several threads at once. Anybody who can connect can cause the call, up to
