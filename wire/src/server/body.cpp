@@ -357,6 +357,7 @@ void body_source::give(std::string_view bytes) {
     if (!on_piece) return;
     const auto alive = shared_from_this();
     callback_begins(*handle);
+    if (!on_piece) return;  // that has answered the request whose body this is
     try {
         auto f = std::move(on_piece);
         const stop_reading at_exception(*this);

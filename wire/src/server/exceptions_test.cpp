@@ -206,6 +206,24 @@ TEST(exceptions, of_a_bodys_callbacks_are_told_and_stop_the_reading) {
     EXPECT_EQ(ask(s.port(), post("/end", "x")), "503 /end: end");
     EXPECT_TRUE(report.counted(2)) << report.counts->text();
 }
+// The response that it has destroyed is answered for before the next callback, which would have
+// been given the body of just this request.
+TEST(exceptions, that_a_handler_has_caught_end_its_body) {
+    std::atomic<int> calls{0};
+    router r;
+    r.stream(method::post, "/", [&](response res, body_reader in) {
+        in.read([&](std::string_view) { ++calls; }, [&](errc) { ++calls; });
+        try {
+            const response mine = std::move(res);
+            if (mine) throw std::runtime_error("caught");
+        } catch (const std::runtime_error&) {}
+    });
+    reporting report;
+    served s(std::move(r), report.options());
+    EXPECT_EQ(ask(s.port(), post("/", "body")), "(close) 500 Internal Server Error\n");
+    s.stop();
+    EXPECT_EQ(calls, 0);
+}
 TEST(exceptions, of_a_writers_callbacks_leave_the_server_running) {
     std::atomic<bool> closed{false};
     std::optional<body_writer> out;  // the loop's
