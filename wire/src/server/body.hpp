@@ -129,7 +129,10 @@ struct body_source : std::enable_shared_from_this<body_source> {
     void decode_by(body_decoder by);
 
     // ---- for the connection ----
-    bool stalled() const noexcept { return !wanted || paused; }
+    // Also while what came earlier is being decoded and given.
+    bool stalled() const noexcept {
+        return !wanted || paused || (coded != nullptr && coded->giving);
+    }
     void piece(std::string_view bytes);
     // No more will come; told at once, or when it is asked for.
     void end(errc why);

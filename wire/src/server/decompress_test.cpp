@@ -99,6 +99,42 @@ TEST_F(decompressed_requests, may_come_a_byte_at_a_time_and_be_followed) {
         for (int i = 0; i < 3; ++i) EXPECT_EQ(p.response(), "200 " + text) << path;
     }
 }
+// Beginning an answer lets the connection look at what else it has received.
+TEST_F(decompressed_requests, may_be_answered_from_the_middle_of_a_paused_body) {
+    struct answering {
+        response res;
+        body_writer out;
+        std::string text;
+        int pieces;
+    };
+    router r;
+    r.before(decompress_requests());
+    r.stream(method::post, "/", [](response res, body_reader in) {
+        event_loop& loop = res.loop();
+        auto self = std::make_shared<answering>(answering{std::move(res), {}, {}, 0});
+        in.read(
+            [self, in, &loop](std::string_view piece) mutable {
+                self->text += piece;
+                if (++self->pieces == 2) self->out = self->res.start_body();
+                in.pause();
+                loop.post([in]() mutable { in.resume(); });
+            },
+            [self](errc why) {
+                if (why != errc::none) return;
+                self->out.write(self->text);
+                self->out.finish();
+            });
+    });
+    served s(std::move(r));
+    const std::string text = testing::patterned(1'000'000);
+    const std::string body = packed(text);
+    const std::size_t half = body.size() / 2;
+    std::string request = testing::post_chunked("/", {body.substr(0, half), body.substr(half)});
+    request.insert(request.find("\r\n") + 2, coded("gzip"));
+    raw_peer p(s.port());
+    p.send(request);
+    EXPECT_EQ(p.response(), "200 " + text);
+}
 TEST_F(decompressed_requests, in_unknown_codings_are_415_with_those_that_are_known) {
     for (const std::string path : {"/plain", "/pieces"}) {
         for (const auto* fields :
