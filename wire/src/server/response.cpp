@@ -181,8 +181,12 @@ response& response::on_send(unique_function<void(response&)> hook) {
 }
 
 void response::send() {
-    if (!exchange_->hooks.empty() && !run_hooks(*this)) return;
-    detail::exchange::deliver(std::exchange(exchange_, nullptr));
+    if (exchange_->hooks.empty()) {
+        detail::exchange::deliver(std::exchange(exchange_, nullptr));
+        return;
+    }
+    response sending(std::move(*this));  // a hook may destroy this object
+    if (run_hooks(sending)) detail::exchange::deliver(response_access::release(sending));
 }
 
 bool response::early_hints(std::initializer_list<header_field> fields) {

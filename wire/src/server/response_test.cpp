@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "raw_peer.hpp"
 #include "requests.hpp"
 #include "served.hpp"
@@ -91,6 +93,23 @@ TEST(response, redirects_to_what_it_gave) {
         res.redirect(*res.header("X-To"));
     };
     EXPECT_TRUE(has(answer(onwards, get("/"), true), "\r\nLocation: /somewhere/else\r\n"));
+}
+TEST(response, may_be_destroyed_by_its_hook) {
+    std::unique_ptr<response> kept;
+    served s([&](response res) {
+        kept = std::make_unique<response>(std::move(res));
+        kept->on_send([&](response& r) {
+            kept.reset();
+            r.header("X-Hook", "1");
+        });
+        kept->send("hello");
+    });
+    raw_peer p(s.port());
+    for (int i = 0; i < 2; ++i) {
+        p.send(get("/"));
+        EXPECT_EQ(p.response(), "200 hello");
+        EXPECT_TRUE(has(p.head_text, "\r\nX-Hook: 1\r\n")) << p.head_text;
+    }
 }
 TEST(response, has_one_content_type) {
     const std::string said = answer(

@@ -159,9 +159,10 @@ public:
     // ---- hooks, WebSocket, loop ----
 
     // Calls `hook` when this response is sent, on the thread that sends it; the hook may still
-    // change all of it. The one added last is called first. A hook may move the response away and
-    // send it later, after which those before it are called. Not called for an upgrade. When it
-    // throws, the answer is 500, or what server_options::on_exception makes of it.
+    // change all of it. This object is empty by then, and may be destroyed. The hook added last is
+    // called first. A hook may move the response away and send it later, after which those before
+    // it are called. Not called for an upgrade. When it throws, the answer is 500, or what
+    // server_options::on_exception makes of it.
     response& on_send(unique_function<void(response&)> hook);
 
     // Answers with 101 and goes on as a WebSocket; `open` sets up the session on the connection's
