@@ -170,7 +170,7 @@ void client_connection::send_request() {
         parser_ = response_parser(owner_->bounds(pieces));
         unlimited_ = pieces;
     }
-    if (t != nullptr) t->begin(r.source);
+    if (t != nullptr) t->begin();
     begin_response();
     refused_ = write_request(*job_);
     if (refused_ != errc::none) {

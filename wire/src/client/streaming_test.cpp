@@ -341,6 +341,28 @@ TEST_F(streaming, the_time_for_an_answer_begins_when_a_kept_body_is_sent) {
         made.reset();
     }
 }
+TEST_F(streaming, a_source_that_cannot_begin_again_may_cancel_its_request) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        char bytes[6];
+        EXPECT_EQ(::recv(v.fd(), bytes, 6, MSG_WAITALL), 6);
+        v.send("HTTP/1.1 307 Go\r\nLocation: /there\r\nContent-Length: 0\r\n\r\n");
+        v.request();
+    });
+    request_id id = 0;
+    int rewound = 0;
+    body_source source = counted(6, 3, true);
+    source.rewind = [&] {
+        ++rewound;
+        c().cancel(id);
+    };
+    id = c().send(upload(raw.url(), std::move(source)), pieces());
+    run();
+    ASSERT_TRUE(got);
+    EXPECT_EQ(got->code(), errc::cancelled);
+    EXPECT_EQ(rewound, 1);
+}
 TEST_F(streaming, a_source_without_bytes_is_not_asked_and_may_be_sent_again) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

@@ -19,15 +19,19 @@ error broken_word(std::string_view what) {
 
 }  // namespace
 
-void client_transfer::begin(const body_source& source) {
+void client_transfer::begin() {
     sending = upload::none;
     piece_.clear();
-    if (std::exchange(pulled, false) && source.rewind) source.rewind();
+    if (std::exchange(pulled, false)) rewinds = true;
 }
 
 result<source_state> client_transfer::pull(const body_source& source, buffer& out) {
     if (source.length && left == 0) return source_state::end;
     pulled = true;
+    if (std::exchange(rewinds, false) && source.rewind) {
+        source.rewind();
+        if (on == nullptr) return result<source_state>(errc::cancelled);  // by that call
+    }
     const std::size_t most =
         source.length ? static_cast<std::size_t>(std::min<std::uint64_t>(left, most_at_once))
                       : most_at_once;

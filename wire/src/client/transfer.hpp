@@ -27,9 +27,10 @@ struct client_transfer {
     };
 
     // The request is about to be sent, perhaps not for the first time.
-    void begin(const body_source& source);
-    // Asks the source for a piece and appends it, framed, to `out`. `later` and `end` as the source
-    // says; errc::bad_argument for a source that gives too much, too little or nothing.
+    void begin();
+    // Asks the source for a piece, after having it begin again where it must, and appends the
+    // piece, framed, to `out`. `later` and `end` as the source says; errc::bad_argument for a
+    // source that gives too much, too little or nothing.
     result<source_state> pull(const body_source& source, buffer& out);
 
     // Gives a piece of the response's body to the caller, decoded where that was asked for, until
@@ -44,6 +45,7 @@ struct client_transfer {
     bool in_pieces = false;
     bool committed = false;  // something was given: it cannot be sent again
     bool pulled = false;     // something was taken: the same, unless the source can be rewound
+    bool rewinds = false;    // before the next is taken
     bool paused = false;
     bool told = false;            // of more by resume_body(), since the source was last asked
     bool ended = false;           // the connection did, while paused
