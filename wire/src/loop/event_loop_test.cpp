@@ -311,6 +311,24 @@ TEST(event_loop, the_longest_waits_last_until_something_happens) {
     loop->arm_after(a.t, 1h);
     EXPECT_EQ(loop->run_once(std::chrono::milliseconds::min()), 0U);
 }
+TEST(timers, disarmed_may_be_armed_by_another_loop) {
+    auto one = make_loop();
+    auto other = make_loop();
+    std::vector<int> log;
+    alarm_clock stays(log, 1);
+    alarm_clock moves(log, 2);
+    one->arm_after(stays.t, 1h);
+    one->arm_after(moves.t, 1ms);
+    one->disarm(moves.t);
+    other->arm_after(moves.t, 1ms);
+    run_until(*other, log, 1);
+    one->run_once(5ms);
+    EXPECT_EQ(log, (std::vector<int>{2}));
+    EXPECT_TRUE(stays.t.armed());
+    one->arm_after(moves.t, 1ms);
+    run_until(*one, log, 2);
+    EXPECT_EQ(log, (std::vector<int>{2, 2}));
+}
 TEST(timers, outlive_their_loop_unharmed) {
     std::vector<int> log;
     alarm_clock a(log, 1);

@@ -27,7 +27,8 @@ void timer_heap::arm(timer_node& t, time_point deadline, time_point now) {
     // Outside of that too it is no matter how long ago it was, and the difference has to fit.
     deadline = std::max(deadline, running_ ? now + clock::duration(1) : time_point());
     t.deadline_ = deadline;
-    if (t.heap_ == nullptr) {
+    if (t.heap_ != this) {
+        if (t.heap_ != nullptr) t.heap_->forget(t);  // another loop's, where it was disarmed
         entries_.push_back({deadline, &t});
         t.heap_ = this;
         t.place_ = static_cast<std::uint32_t>(entries_.size() - 1);
