@@ -108,7 +108,9 @@ public:
 
     // Hands the response over. On the loop's own thread its bytes leave at the end of the loop
     // iteration; from another the loop is woken up. Never blocks, and tells nothing of the peer:
-    // see server_options::on_finished. Afterwards this object is empty.
+    // see server_options::on_finished. Afterwards this object is empty. Where the connection's next
+    // request has come already, its handler may run inside this call; so it may inside the calls
+    // that end a body in pieces.
     void send();
     // The same with `body` as the body, which is moved or, by the second and third, copied: a view
     // need not outlive the call, and may point into the request.
