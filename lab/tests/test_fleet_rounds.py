@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from test_run_measure import TRIAL_NS, FakeLab, plan
 from wirebench.fleet.orders import BlockRecord
 from wirebench.fleet.rounds import Handed, Rounds
+from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.estimate import Pace
-from wirebench.plan.model import Plan
+from wirebench.plan.model import Plan, PlannedCell
 from wirebench.plan.stop import Standstill
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import TrialRecord
@@ -238,6 +239,24 @@ def test_an_entry_that_keeps_failing_is_given_up() -> None:
     assert status["failed"] < 2 * 6
     assert status["not_run"] > 0
     assert {one.host for one in world.kept} == {"a", "b"}
+
+
+def test_a_cell_that_the_budget_ends_takes_no_block_from_another() -> None:
+    class SlowLab(FakeLab):
+        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+            record = super().run_trial(trial, cell)
+            if trial.cell != "c1000":
+                return record
+            self.now_ns += 9 * TRIAL_NS
+            return replace(record, elapsed_ns=10 * TRIAL_NS)
+
+    world = World(plan=plan(budget_ns=101 * TRIAL_NS), lab=SlowLab())
+    rounds = world.rounds()
+    world.finish(rounds, ("a",))
+    # 3 s a block, and 40 s.
+    assert rounds.measured.blocks == {"concurrency.c50": 6, "concurrency.c1000": 2}
+    assert rounds.measured.out_of_budget
+    world.check()
 
 
 def test_no_block_begins_that_would_exceed_the_budget() -> None:

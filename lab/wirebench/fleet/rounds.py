@@ -86,7 +86,8 @@ class Rounds:
         self._had: Counter[tuple[str, str]] = Counter()
         self._failures = Failures()
         self._begun = self.clock_ns()
-        self._out_of_budget = False
+        self._ended: set[str] = set()
+        """The cells whose next block would exceed the time budget."""
 
     def resume(
         self,
@@ -154,13 +155,13 @@ class Rounds:
     @property
     def wanting(self) -> bool:
         """Whether a cell has not all its blocks."""
-        return not self._out_of_budget and any(map(self._wants_more, self._cells))
+        return any(map(self._wants_more, self._cells))
 
     @property
     def measured(self) -> Measured:
         return Measured(
             blocks={key: one.blocks for key, one in self._tallies.items()},
-            out_of_budget=self._out_of_budget,
+            out_of_budget=bool(self._ended),
         )
 
     def _unfinished(self, host: str) -> tuple[str, int] | None:
@@ -186,7 +187,10 @@ class Rounds:
 
     def _new(self, host: str) -> tuple[str, int] | None:
         wanting = [key for key in self._cells if self._wants_more(key)]
-        if not wanting or self._out_of_budget:
+        late = {key for key in wanting if self._too_late(key)}
+        self._ended |= late
+        wanting = [key for key in wanting if key not in late]
+        if not wanting:
             return None
         places = {key: place for place, key in enumerate(self._cells)}
         key = min(
@@ -198,9 +202,6 @@ class Rounds:
                 places[one],
             ),
         )
-        if self._too_late(key):
-            self._out_of_budget = True
-            return None
         number = self._handed(key) + 1
         record = BlockRecord(
             cell=key,
@@ -226,6 +227,8 @@ class Rounds:
 
     def _wants_more(self, key: str) -> bool:
         """Whether the cell is to have another block now. A look waits for the blocks before it."""
+        if key in self._ended:
+            return False
         cell, tally = self._cells[key], self._tallies[key]
         under_way = self._states[key]["measured"]
         have = tally.blocks + under_way
