@@ -219,7 +219,7 @@ def test_a_host_says_what_a_run_must_know_of_it() -> None:
     right = simulated.describe("a")
     assert described(json.dumps(right), host="a") == right
     for wrong in (None, "soon", "[]", "{}", json.dumps({**right, "cores": "many"})):
-        with pytest.raises(HostError, match="^host a: "):
+        with pytest.raises(HostError, match=r"^host a: "):
             described(wrong, host="a")
 
 
