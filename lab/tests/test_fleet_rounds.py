@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field, replace
 
-from test_run_measure import TRIAL_NS, FakeLab, plan
+from test_run_measure import TRIAL_NS, FakeLab, SlowLab, plan
 from wirebench.fleet.orders import BlockRecord
 from wirebench.fleet.rounds import Handed, Rounds
-from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.estimate import Pace
-from wirebench.plan.model import Plan, PlannedCell
+from wirebench.plan.model import Plan
 from wirebench.plan.stop import Standstill
 from wirebench.store.records import LeftRecord
 from wirebench.trial.record import TrialRecord
@@ -242,14 +241,6 @@ def test_an_entry_that_keeps_failing_is_given_up() -> None:
 
 
 def test_a_cell_that_the_budget_ends_takes_no_block_from_another() -> None:
-    class SlowLab(FakeLab):
-        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
-            record = super().run_trial(trial, cell)
-            if trial.cell != "c1000":
-                return record
-            self.now_ns += 9 * TRIAL_NS
-            return replace(record, elapsed_ns=10 * TRIAL_NS)
-
     world = World(plan=plan(budget_ns=101 * TRIAL_NS), lab=SlowLab())
     rounds = world.rounds()
     world.finish(rounds, ("a",))

@@ -107,6 +107,17 @@ class FakeLab:
         )
 
 
+class SlowLab(FakeLab):
+    """Trials of c1000 take ten times as long as planned."""
+
+    def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
+        record = super().run_trial(trial, cell)
+        if trial.cell != "c1000":
+            return record
+        self.now_ns += 9 * TRIAL_NS
+        return replace(record, elapsed_ns=10 * TRIAL_NS)
+
+
 def plan(*, max_blocks: int = 6, budget_ns: int | None = None) -> Plan:
     """Two cells: three entries with the twin, and four."""
     base = small_plan()
@@ -477,14 +488,6 @@ def test_without_time_for_all_mandatory_blocks_the_last_cells_end_and_the_others
 
 
 def test_a_cell_that_the_budget_ends_takes_no_block_from_another() -> None:
-    class SlowLab(FakeLab):
-        def run_trial(self, trial: PlannedTrial, cell: PlannedCell) -> TrialRecord:
-            record = super().run_trial(trial, cell)
-            if trial.cell != "c1000":
-                return record
-            self.now_ns += 9 * TRIAL_NS
-            return replace(record, elapsed_ns=10 * TRIAL_NS)
-
     quick, slow = plan().cells  # 3 s a block, and 40 s; each is the first of its study
     cells = (quick, replace(slow, study="rest"))
     lab = SlowLab()
