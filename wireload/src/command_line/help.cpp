@@ -46,7 +46,8 @@ constexpr pair exit_codes[] = {
 constexpr pair environment[] = {
     {"NO_COLOR", "set to anything: no colours, unless --color always says otherwise"},
     {"LC_ALL", "and LC_CTYPE, LANG: the summary is drawn in ASCII where they name no UTF-8 locale"},
-    {"SSL_CERT_FILE", "a PEM file of authorities in place of the system's, for https and wss"},
+    {"SSL_CERT_FILE",
+     "and SSL_CERT_DIR: a PEM file and a folder of authorities, each in place of the system's"},
 };
 
 constexpr pair examples[] = {
