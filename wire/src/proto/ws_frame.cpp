@@ -17,6 +17,30 @@ std::uint32_t turned(mask_key key, std::size_t offset) noexcept {
                                                       : std::rotl(word, bits);
 }
 
+// A frame's header up to its mask, of whose presence it tells; returns its size.
+std::size_t write_header(char* to, opcode op, std::uint64_t length, bool fin, bool masked,
+                         bool compressed) noexcept {
+    const unsigned mask_bit = masked ? 0x80 : 0;
+    to[0] = static_cast<char>((fin ? 0x80U : 0U) | (compressed ? compressed_bit << 4U : 0U) |
+                              static_cast<unsigned>(op));
+    if (length < 126) {
+        to[1] = static_cast<char>(mask_bit | static_cast<unsigned>(length));
+        return 2;
+    }
+    const int bytes = length < 65536 ? 2 : 8;
+    to[1] = static_cast<char>(mask_bit | (bytes == 2 ? 126U : 127U));
+    std::size_t at = 2;
+    for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
+        to[at++] = static_cast<char>(length >> shift & 0xFF);
+    return at;
+}
+
+// The mask behind the `at` bytes of its header; returns the size of both.
+std::size_t put_key(char* to, std::size_t at, mask_key key) noexcept {
+    std::memcpy(to + at, key.data(), key.size());
+    return at + key.size();
+}
+
 }  // namespace
 
 // Words of eight bytes through memcpy (alignment does not matter); compilers turn the loop of four
@@ -108,32 +132,16 @@ header_step read_frame_header(std::string_view in, role r, bool may_be_compresse
 std::size_t write_frame_header(std::span<char, max_frame_header_bytes> to, opcode op,
                                std::uint64_t length, bool fin, std::optional<mask_key> key,
                                bool compressed) noexcept {
-    const unsigned mask_bit = key ? 0x80 : 0;
-    to[0] = static_cast<char>((fin ? 0x80U : 0U) | (compressed ? compressed_bit << 4U : 0U) |
-                              static_cast<unsigned>(op));
-    std::size_t at = 2;
-    if (length < 126) {
-        to[1] = static_cast<char>(mask_bit | static_cast<unsigned>(length));
-    } else {
-        const int bytes = length < 65536 ? 2 : 8;
-        to[1] = static_cast<char>(mask_bit | (bytes == 2 ? 126U : 127U));
-        for (int shift = 8 * (bytes - 1); shift >= 0; shift -= 8)
-            to[at++] = static_cast<char>(length >> shift & 0xFF);
-    }
-    if (key) {
-        std::memcpy(&to[at], key->data(), 4);
-        at += 4;
-    }
-    return at;
+    const std::size_t at = write_header(to.data(), op, length, fin, key.has_value(), compressed);
+    return key ? put_key(to.data(), at, *key) : at;
 }
 
 void append_frame(buffer& out, opcode op, std::string_view payload, std::optional<mask_key> key,
                   bool fin, bool compressed) {
     char* const space = out.prepare(max_frame_header_bytes + payload.size()).data();
-    const std::size_t n =
-        write_frame_header(std::span<char, max_frame_header_bytes>(space, max_frame_header_bytes),
-                           op, payload.size(), fin, key, compressed);
+    std::size_t n = write_header(space, op, payload.size(), fin, key.has_value(), compressed);
     if (key) {
+        n = put_key(space, n, *key);
         copy_masked(space + n, payload, *key);
     } else if (!payload.empty()) {
         std::memcpy(space + n, payload.data(), payload.size());

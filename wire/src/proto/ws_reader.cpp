@@ -21,11 +21,30 @@
 #include "wire/proto/ws_reader.hpp"
 
 #include <algorithm>
+#include <cstring>
 
 #include "wire/proto/ws_close.hpp"
 #include "wire/proto/ws_deflate.hpp"
 
 namespace wire::ws {
+
+namespace {
+
+// The size of the frame at the front where it is a whole message of at most 125 bytes, as most
+// are, and all of it is there; else 0.
+std::size_t short_message(std::span<const char> in, role r) noexcept {
+    if (in.size() < 2) return 0;
+    const auto first = static_cast<std::uint8_t>(in[0]);
+    constexpr unsigned fin = 0x80;
+    if (first != (fin | 1U) && first != (fin | 2U)) return 0;  // text, binary
+    // Without the mask's bit where there has to be one it is more than 125, and the other way.
+    const unsigned length = static_cast<std::uint8_t>(in[1]) ^ (r == role::server ? 0x80U : 0U);
+    if (length > 125) return 0;
+    const std::size_t size = (r == role::server ? 6 : 2) + length;
+    return size <= in.size() ? size : 0;
+}
+
+}  // namespace
 
 std::uint64_t message_reader::received_bytes() const noexcept {
     return compressed_ ? deflate_->received() : gathered_.size();
@@ -113,6 +132,22 @@ void message_reader::forget_delivered() noexcept {
 step message_reader::read(std::span<char> in) {
     if (error_ != errc::none) return fail(error_);
     if (delivered_) forget_delivered();
+    if (const std::size_t size = in_frame_ || in_message() ? 0 : short_message(in, role_)) {
+        const std::size_t head = role_ == role::server ? 6 : 2;
+        const auto payload = in.subspan(head, size - head);
+        if (payload.size() <= most()) {
+            compressed_ = false;
+            message_ = static_cast<opcode>(in[0] & 15);
+            if (role_ == role::server) {
+                mask_key key;
+                std::memcpy(key.data(), &in[2], key.size());
+                apply_mask(payload, key);
+            }
+            const std::string_view text(payload.data(), payload.size());
+            if (message_ == opcode::text && !is_utf8(text)) return fail(errc::bad_utf8);
+            return deliver(size, text);
+        }
+    }
     std::size_t at = 0;
     for (;;) {
         if (!in_frame_) {

@@ -132,10 +132,12 @@ std::optional<mask_key> session_core::next_mask() {
 }
 
 void session_core::append_message(opcode op, std::string_view payload) {
-    if (deflate == nullptr) {
-        append_frame(connection->out(), op, payload, next_mask());
-    } else {
+    if (deflate != nullptr) {
         deflate->append_message(connection->out(), op, payload, next_mask());
+    } else if (side == role::server) {
+        append_frame(connection->out(), op, payload);
+    } else {
+        append_frame(connection->out(), op, payload, next_mask());
     }
 }
 
