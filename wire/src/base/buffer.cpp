@@ -46,7 +46,9 @@ void buffer::append_number(std::uint64_t value) {
 }
 
 buffer_pool::buffer_pool(std::size_t block_bytes, std::size_t max_kept)
-    : block_bytes_(block_bytes), max_kept_(max_kept) {
+    : block_bytes_(block_bytes),
+      most_bytes_(max_kept * block_bytes),
+      most_for_one_(std::max(block_bytes, most_bytes_ / 16)) {
     blocks_.reserve(max_kept);
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <new>
 #include <string>
+#include <vector>
 
 namespace wire::buffer_test {
 
@@ -125,18 +126,49 @@ TEST(buffer_pool, lends_the_block_returned_last) {
     EXPECT_EQ(b.data(), block);
     EXPECT_TRUE(b.empty());
 }
-TEST(buffer_pool, keeps_only_blocks_of_its_own_size_and_only_so_many) {
-    buffer_pool pool(512, 2);
+TEST(buffer_pool, keeps_what_grew_so_that_it_need_not_grow_again) {
+    buffer_pool pool(512, 64);
     buffer grown;
     pool.lend(grown);
-    grown.append(std::string(600, 'x'));
+    grown.append(std::string(1500, 'x'));
+    const char* const block = grown.data();
+    const std::size_t room = grown.capacity();
+    EXPECT_GE(room, 1500U);
     pool.reclaim(grown);
-    EXPECT_EQ(pool.kept(), 0U);
+    EXPECT_EQ(pool.kept(), 1U);
     EXPECT_EQ(grown.capacity(), 0U);
-    buffer many[3];
+    buffer next;
+    pool.lend(next);
+    EXPECT_EQ(next.data(), block);
+    EXPECT_EQ(next.capacity(), room);
+    EXPECT_TRUE(next.empty());
+}
+TEST(buffer_pool, keeps_only_so_many_bytes_and_no_large_part_of_them_in_one_block) {
+    buffer_pool pool(512, 64);  // 32 KiB, and 2 KiB in one block
+    buffer large;
+    pool.lend(large);
+    large.append(std::string(2049, 'x'));
+    pool.reclaim(large);
+    EXPECT_EQ(pool.kept(), 0U);
+    EXPECT_EQ(large.capacity(), 0U);
+
+    std::vector<buffer> many(70);
     for (buffer& b : many) pool.lend(b);
     for (buffer& b : many) pool.reclaim(b);
-    EXPECT_EQ(pool.kept(), 2U);
+    EXPECT_EQ(pool.kept(), 64U);
+    for (buffer& b : many) pool.lend(b);  // room for them again
+    EXPECT_EQ(pool.kept(), 0U);
+    for (buffer& b : many) b.append(std::string(600, 'x'));  // 1 KiB each
+    for (buffer& b : many) pool.reclaim(b);
+    EXPECT_EQ(pool.kept(), 32U);
+}
+TEST(buffer_pool, frees_storage_that_no_loan_made) {
+    buffer_pool pool(512, 2);
+    buffer b;
+    b.append("x");  // 256 bytes of the heap
+    pool.reclaim(b);
+    EXPECT_EQ(pool.kept(), 0U);
+    EXPECT_EQ(b.capacity(), 0U);
 }
 
 }  // namespace wire::buffer_test

@@ -140,6 +140,9 @@ void connection::on_data(std::span<char> bytes) {
         held_.append({bytes.data(), bytes.size()});
         consume_held();
     }
+    // Many answers leave at once, while they are in the cache; few leave with those of all other
+    // connections.
+    if (unsent() > worker_->loop().pool().block_bytes()) flush();
     settle();
 }
 

@@ -114,13 +114,13 @@ private:
     std::size_t end_ = 0;
 };
 
-// Storage lent to buffers that are in use, so that an idle connection holds none. The block that
-// came back last is lent first: the next borrower finds it warm in the cache. Not thread-safe: each
-// loop has its own, event_loop::pool().
+// Storage lent to buffers that are in use, so that an idle connection holds none. What came back
+// last is lent first: the next borrower finds it warm in the cache. Not thread-safe: each loop has
+// its own, event_loop::pool().
 class WIRE_EXPORT buffer_pool {
 public:
-    // `block_bytes`, 256 or more, is the storage that one loan gives. At most `max_kept` blocks are
-    // kept when they come back; further ones are freed.
+    // `block_bytes`, 256 or more, is the storage that one loan gives at least. No more bytes than
+    // `max_kept` such blocks have are kept when they come back; the rest is freed.
     explicit buffer_pool(std::size_t block_bytes = 4096, std::size_t max_kept = 1024);
     ~buffer_pool();
     buffer_pool(const buffer_pool&) = delete;
@@ -136,15 +136,19 @@ public:
         }
         b.data_ = blocks_.back();
         blocks_.pop_back();
+        kept_bytes_ -= b.capacity();
     }
-    // Takes the storage of `b` and drops its bytes. Storage of another size than block_bytes() is
-    // freed.
+    // Takes the storage of `b` and drops its bytes. What grew beyond its loan is kept as it is,
+    // so that who sends as much again need not grow again, unless it is a large part of all that
+    // is kept. Storage that no loan made is freed.
     void reclaim(buffer& b) noexcept {
-        if (b.capacity() != block_bytes_ || blocks_.size() == max_kept_) {
+        const std::size_t room = b.capacity();
+        if (room < block_bytes_ || room > most_for_one_ || kept_bytes_ + room > most_bytes_) {
             if (b.data_ != nullptr) b.release();
             return;
         }
         blocks_.push_back(b.data_);
+        kept_bytes_ += room;
         b.data_ = nullptr;
         b.begin_ = b.end_ = 0;
     }
@@ -155,7 +159,9 @@ public:
 
 private:
     std::size_t block_bytes_;
-    std::size_t max_kept_;
+    std::size_t most_bytes_;    // that are kept
+    std::size_t most_for_one_;  // of them
+    std::size_t kept_bytes_ = 0;
     std::vector<char*>
         blocks_;  // storage of buffers; its room is reserved: push_back() cannot throw
 };
