@@ -118,6 +118,23 @@ class Screen(unittest.TestCase):
         self.assertRegex(closed.screen, r"2 right in .*: [12]\.\d+/s\n")
         self.assertIn("3 due, 3.33/s; sent 3.33/s", opened.screen)
 
+    def test_a_share_that_is_not_all_is_not_100(self) -> None:
+        with serving(ws_replies(lambda n, message: frame(TEXT, message if n > 1 else b""))) as one:
+            ramp = load(
+                one,
+                *typed("--ramp-rounds 1 --ramp-add 1 --ramp-messages 25000 --ramp-pacing burst"),
+                scheme="ws",
+            )
+        self.assertEqual(ramp.document["rounds"][0]["success_ratio"], 0.99996)
+        self.assertIn(" >99.99% ", ramp.screen)
+        self.assertNotIn("100.00%", ramp.screen)
+        with serving(http_replies(lambda n: reply(b"y" if n > 1 else b"x"))) as server:
+            words = ["-n", "2500", "--expect-body", "x", "--fail-if", "errors>=100%"]
+            run = load(server, *words)
+        self.assertEqual(run.code, 0, run.screen)
+        self.assertIn("2,499 (99.96%)", run.screen)
+        self.assertRegex(run.screen, r"errors>=100% +99\.96%\n")
+
     def test_who_closed_what_was_opened_again(self) -> None:
         def closes(server: Server, connection: Any, number: int, request: bytes) -> bool:
             connection.sendall(reply(b"x", "200 OK", "Connection: close"))

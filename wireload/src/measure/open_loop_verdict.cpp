@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "base/percent.hpp"
 
 namespace wireload {
 namespace {
@@ -78,8 +79,8 @@ std::optional<std::string> seen_to_matter(const open_loop_result& open, const hi
         if (explained <= limit) continue;
         if (undisturbed < least_undisturbed) {
             return fmt::format(
-                "the generator sent late: {:.0f}% of the requests met another queue for it; {}",
-                100 * (1 - undisturbed), remedy);
+                "the generator sent late: {} of the requests met another queue for it; {}",
+                format_percent(100 * (1 - undisturbed)), remedy);
         }
         const auto without = open.undisturbed.supported_percentile_ns(percent);
         if (!without || std::abs(printed - static_cast<double>(*without)) <= limit) continue;

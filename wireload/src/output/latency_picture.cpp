@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "base/percent.hpp"
 
 namespace wireload {
 
@@ -41,13 +42,12 @@ std::string latency_picture(const histogram& h, const painter& paint) {
             continue;
         }
         const double share = static_cast<double>(c.count) / static_cast<double>(h.count());
-        // One request in a million still shows.
-        const std::string percent = share < 0.0005 ? "<0.1%" : fmt::format("{:.1f}%", share * 100);
         out += fmt::format("  {} {:>8} {} {:>6} {:>12}\n", paint.at_most(),
                            format_duration(c.upper_ns),
                            paint.cyan(paint.bar(
                                static_cast<double>(c.count) / static_cast<double>(most), columns)),
-                           percent, grouped(c.count));
+                           // One request in a million still shows.
+                           format_percent_in_column(share * 100, 1), grouped(c.count));
     }
     return out;
 }

@@ -36,6 +36,7 @@ TEST(LatencyPicture, OneInAMillionShows) {
     const std::string text = latency_picture(h, painter({}));
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "<=  1.00 ms #", text);
     EXPECT_PRED_FORMAT2(testing::IsSubstring, "<0.1%            1", text);
+    EXPECT_PRED_FORMAT2(testing::IsSubstring, ">99.9%    1,000,000", text);
 }
 
 TEST(Screen, BarsFillTheirWidthInBothAlphabets) {

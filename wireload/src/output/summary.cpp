@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
+#include "base/percent.hpp"
 #include "measure/omission.hpp"
 #include "output/error_advice.hpp"
 #include "output/judgement.hpp"
@@ -57,7 +58,7 @@ std::string rounds_table(const run_result& r, const painter& paint) {
         const round_result& round = r.rounds[i];
         const std::optional<histogram> h = r.series->latencies_of(i);
         const std::string success =
-            fmt::format("{:>9}", fmt::format("{:.2f}%", round.success_ratio * 100));
+            fmt::format("{:>9}", format_percent_in_column(round.success_ratio * 100, 2));
         out += fmt::format(
             "  {:>5} {:>8} {:>8} {:>9} {:>10} {} {:>9} {:>9}\n", i + 1, round.clients, round.opened,
             format_duration(static_cast<double>(round.connect_elapsed)), grouped(round.counts.ok),
@@ -114,7 +115,8 @@ std::string error_lines(const run_result& r, const painter& paint) {
         if (r.counts.errors.by_kind[i] != 0)
             kinds += fmt::format(", {} {}", error_names[i], grouped(r.counts.errors.by_kind[i]));
     }
-    const std::string share = fmt::format("{} ({:.3g}%)", grouped(total), *r.error_percent());
+    const std::string share =
+        fmt::format("{} ({})", grouped(total), format_percent(*r.error_percent()));
     // Of the sign one column, or "FAIL".
     const std::size_t begin = heading + (paint.bad().size() == 4 ? 4 : 1) + 1 + share.size();
     std::string out = fmt::format("{}     {} {}{}\n", paint.red("Errors"), paint.bad(),
@@ -133,7 +135,7 @@ std::string error_lines(const run_result& r, const painter& paint) {
 std::string value_text(const threshold& t, const judgement& j) {
     if (!j.value) return fmt::format("not decided: {}", j.why_undecided);
     if (t.is_time()) return format_duration(*j.value);
-    if (t.is_share()) return fmt::format("{:.3g}%", *j.value);
+    if (t.is_share()) return format_percent(*j.value, t.limit);
     return t.unit() == "1/s" ? fmt::format("{:.1f}/s", *j.value)
                              : grouped(static_cast<std::uint64_t>(*j.value));
 }
