@@ -153,9 +153,9 @@ int exit_code(const plan& p, const run_result& r) {
 
 int load(options asked) {
     auto made = make_plan(std::move(asked));
-    if (const auto* problem = std::get_if<std::string>(&made)) {
-        complain(*problem);
-        return exit_usage;
+    if (const auto* problem = std::get_if<plan_problem>(&made)) {
+        complain(problem->text);
+        return problem->unresolved ? exit_nothing_measured : exit_usage;
     }
     const plan& p = *std::get<std::unique_ptr<plan>>(made);
     if (p.asked.print_request) {

@@ -323,7 +323,6 @@ class Endings(unittest.TestCase):
             (["--duratoin", "1s", "http://127.0.0.1/"], "did you mean --duration?"),
             ([], "give a URL"),
             (["http://127.0.0.1:1/%zz z"], "a URL looks like"),
-            (["http://no-such-host.invalid/"], "check the name"),
             (["--watch", "/nowhere", "http://127.0.0.1:1/"], "not a process id"),
             (["--json", "/nowhere/x", "http://127.0.0.1:1/"], "cannot write"),
             (["--source", "here", "http://127.0.0.1:1/"], "--source here"),
@@ -337,6 +336,22 @@ class Endings(unittest.TestCase):
                 self.assertTrue(done.stderr.startswith("wireload: "), done.stderr)
                 self.assertIn(said, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
+
+    def test_a_name_without_an_address_is_no_wrong_command_line(self) -> None:
+        """It ends like a server that refuses: either may be there later."""
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder, "result")
+            for url in ("http://no-such-host.invalid/", "wss://no-such-host.invalid/room"):
+                file.write_text("earlier")
+                done = wireload("--json", str(file), "--fail-if", "errors>0", url)
+                self.assertEqual((done.returncode, done.stdout), (2, ""))
+                self.assertIn("check the name", done.stderr)
+                self.assertEqual(done.stderr.count("\n"), 1)
+                self.assertEqual(file.read_text(), "earlier")
+        # What is wrong with the command line comes first.
+        for words in (["--expect-body", "{uuid}"], ["--cacert", "/nowhere"], ["--cpu", "4000"]):
+            done = wireload(*words, "https://no-such-host.invalid/")
+            self.assertEqual(done.returncode, 64, done.stderr)
 
     def test_a_server_that_is_gone_costs_no_earlier_result(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

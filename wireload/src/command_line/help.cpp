@@ -37,10 +37,12 @@ constexpr pair exit_codes[] = {
     {"0", "measured, and every reply was right"},
     {"1", "measured, with errors (unless a --fail-if says how many errors are too many)"},
     {"2",
-     "nothing could be measured: not one complete reply came; or the result could not be "
-     "written whole"},
+     "nothing could be measured: not one complete reply came, or a name has no address; or the "
+     "result could not be written whole"},
     {"3", "measured, and the condition of a --fail-if holds or could not be decided"},
-    {"64", "the command line is wrong"},
+    {"64",
+     "the command line is wrong, or asks for what this host does not have, such as a file or so "
+     "many connections"},
 };
 
 constexpr pair environment[] = {

@@ -56,37 +56,38 @@ std::variant<wire::url, std::string> checked_url(const std::string& text) {
     return std::move(*url);
 }
 
-// The number of the target with the host and port of `url`, looked up if it is new. The string says
-// what is wrong. Of a WebSocket the path is a part of the target, since a connection is opened to
-// it.
-std::variant<std::uint32_t, std::string> target_for(plan& out, const wire::url& url) {
+// The number of the target with the host and port of `url`. Of a WebSocket the path is a part of
+// the target, since a connection is opened to it.
+std::uint32_t target_for(plan& out, const wire::url& url) {
     for (std::uint32_t i = 0; i < out.targets.size(); ++i) {
         const wire::url& known = out.targets[i].url;
         if (known.scheme == url.scheme && known.host == url.host && known.port == url.port &&
             (!url.websocket() || known.target == url.target))
             return i;
     }
-    if (out.asked.print_request) {
-        out.targets.push_back({.url = url, .server = {}});
-        return static_cast<std::uint32_t>(out.targets.size() - 1);
-    }
-    const auto begun = std::chrono::steady_clock::now();
-    auto addresses = wire::resolve(url.host, url.port);
-    out.name_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
-    if (!addresses)
-        return fmt::format("{}: {}; check the name, or give an address", url.host,
-                           addresses.error().message);
-    wire::address server = addresses->front();
-    if (addresses->size() > 1) {
+    out.targets.push_back({.url = url, .server = {}});
+    return static_cast<std::uint32_t>(out.targets.size() - 1);
+}
+
+// Finds the address of each target. Returns which name has none, or an empty text.
+std::string look_up(plan& out) {
+    for (target& t : out.targets) {
+        const auto begun = std::chrono::steady_clock::now();
+        auto addresses = wire::resolve(t.url.host, t.url.port);
+        out.name_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
+        if (!addresses)
+            return fmt::format("{}: {}; check the name, or give an address", t.url.host,
+                               addresses.error().message);
+        t.server = addresses->front();
+        if (addresses->size() == 1) continue;
         // "localhost" is ::1 first and then 127.0.0.1: take the first at which somebody listens.
         for (const wire::address& a : *addresses) {
             if (!answers(a, out.asked.timeout)) continue;
-            server = a;
+            t.server = a;
             break;
         }
     }
-    out.targets.push_back({.url = url, .server = server});
-    return static_cast<std::uint32_t>(out.targets.size() - 1);
+    return {};
 }
 
 // The frame that is the right reply to every message; empty when they differ, when nothing but a
@@ -122,9 +123,7 @@ std::string plan_messages(plan& out) {
         if (std::string problem = values_problem(text, text); !problem.empty()) return problem;
         auto url = checked_url(text);
         if (auto* problem = std::get_if<std::string>(&url)) return std::move(*problem);
-        const auto number = target_for(out, std::get<wire::url>(url));
-        if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
-        out.target_turns.push_back(std::get<std::uint32_t>(number));
+        out.target_turns.push_back(target_for(out, std::get<wire::url>(url)));
     }
     auto checks = reply_checks::compile(o.expect);
     if (auto* problem = std::get_if<std::string>(&checks)) return std::move(*problem);
@@ -159,14 +158,13 @@ std::string add_request(plan& out, const request_options& asked, const wire::url
     constexpr std::size_t most_in_all = 100'000;
     if (out.requests.size() == most_in_all)
         return fmt::format("the requests times the URLs are more than {}; give fewer", most_in_all);
-    const auto number = target_for(out, url);
-    if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
+    const std::uint32_t number = target_for(out, url);
     auto made = prepare_request(asked, url, out.asked.keep_alive || out.asked.per_connection > 1);
     if (auto* problem = std::get_if<std::string>(&made))
         return asked.where.empty() ? std::move(*problem)
                                    : fmt::format("{}: {}", asked.where, *problem);
     auto& request = std::get<prepared_request>(made);
-    request.target = std::get<std::uint32_t>(number);
+    request.target = number;
     request.index = static_cast<std::uint32_t>(out.requests.size());
     out.requests.push_back(std::move(request));
     return {};
@@ -217,9 +215,7 @@ std::string plan_requests(plan& out) {
                 "without one",
                 text);
         }
-        // Before those that the file names.
-        const auto number = target_for(out, urls.back());
-        if (const auto* problem = std::get_if<std::string>(&number)) return *problem;
+        (void)target_for(out, urls.back());  // before those that the file names
     }
     if (o.rotation.empty()) {
         const request_options each{.url = {},
@@ -267,17 +263,17 @@ void count_connections(plan& out) {
 
 }  // namespace
 
-std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
+std::variant<std::unique_ptr<plan>, plan_problem> make_plan(options asked) {
     auto out = std::make_unique<plan>();
     out->asked = std::move(asked);
     const options& o = out->asked;
 
-    if (std::string problem = check_cpus(o); !problem.empty()) return problem;
+    const auto wrong = [](std::string text) { return plan_problem{std::move(text)}; };
+    if (std::string problem = check_cpus(o); !problem.empty()) return wrong(std::move(problem));
     if (std::string problem = o.websocket ? plan_messages(*out) : plan_requests(*out);
         !problem.empty())
-        return problem;
+        return wrong(std::move(problem));
     out->url = out->targets.front().url;
-    out->server = out->targets.front().server;
     if (o.print_request) return out;
     if (o.tls) {
         wire::tls::client_options tls;
@@ -294,33 +290,36 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
         // Every connection is to have one, also when many open at once.
         tls.single_use_tickets = false;
         auto context = wire::tls::client_context::create(tls);
-        if (!context) return fmt::format("TLS: {}", context.error().message);
+        if (!context) return wrong(fmt::format("TLS: {}", context.error().message));
         // A name that no server can have is known here, not at the first connection.
         for (const target& t : out->targets) {
             if (!t.url.secure()) continue;
             if (auto tried = (*context)->connect(t.url.host, t.url.port); !tried)
-                return fmt::format("TLS: {}", tried.error().message);
+                return wrong(fmt::format("TLS: {}", tried.error().message));
         }
         out->tls = *std::move(context);
     }
     count_connections(*out);
+    if (std::string problem = look_up(*out); !problem.empty())
+        return plan_problem{.text = std::move(problem), .unresolved = true};
+    out->server = out->targets.front().server;
     const std::vector<destination> to = destinations_of(out->targets);
     host_limits host = host_limits::read(false);
     if (may_need_io_uring(o, host.files)) host = host_limits::read(true);
     const auto engine = choose_engine(o, to, host);
-    if (const auto* problem = std::get_if<std::string>(&engine)) return *problem;
+    if (const auto* problem = std::get_if<std::string>(&engine)) return wrong(*problem);
     out->engine = std::get<engine_plan>(engine).engine;
     out->asked.threads = std::get<engine_plan>(engine).threads;
     if (o.broadcast && o.threads > 1)
-        return fmt::format(
+        return wrong(fmt::format(
             "--broadcast: {} subscribers need {} threads here, and one thread has to see them all; "
             "let it open more files (ulimit -n), or give fewer connections",
-            o.connections, o.threads);
+            o.connections, o.threads));
     if (o.open_loop && o.open_loop->max_in_flight && *o.open_loop->max_in_flight < o.threads)
-        return fmt::format(
+        return wrong(fmt::format(
             "--max-in-flight {}: {} connections need {} threads here, and each must be able to "
             "send; give at least {}",
-            *o.open_loop->max_in_flight, o.connections, o.threads, o.threads);
+            *o.open_loop->max_in_flight, o.connections, o.threads, o.threads));
     const unsigned usable = usable_cpus(o);
     out->cpus = std::min(o.threads, usable);
     out->quota = cpu_quota::of_process("self");
@@ -329,7 +328,7 @@ std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked) {
 
     out->ports = local_port_range();
     auto sources = choose_sources(o, to, out->ports);
-    if (auto* problem = std::get_if<std::string>(&sources)) return std::move(*problem);
+    if (auto* problem = std::get_if<std::string>(&sources)) return wrong(std::move(*problem));
     out->sources = std::get<std::vector<wire::address>>(std::move(sources));
     // A port that we bind serves once, whatever the destination; the kernel's choice, once toward
     // each.

@@ -2,10 +2,11 @@
 //
 // make_plan() goes through these steps, on the main thread, and stops at the first that fails:
 //
-//   options -> requests or messages, with their checks
-//           -> targets: names looked up, one address each
+//   options -> requests or messages, with their checks and targets
 //           -> rotations: which connection sends what, in which order
-//           -> TLS context -> engine and threads (host_limits.hpp)
+//           -> TLS context
+//           -> addresses of the targets: names looked up, one address each
+//           -> engine and threads (host_limits.hpp)
 //           -> local addresses and ports (source_addresses.hpp) -> limits
 #pragma once
 
@@ -87,9 +88,14 @@ struct plan {
     plan& operator=(const plan&) = delete;
 };
 
+struct plan_problem {
+    std::string text;  // what is wrong, and what to do
+    // That a name has no address: the command line may be right all the same.
+    bool unresolved = false;
+};
+
 // Looks the host up (once, before anything is timed; not to print the request) and checks that the
-// host's limits allow the load; raises the soft limit of open files to the hard one. The string
-// says what is wrong and what to do.
-std::variant<std::unique_ptr<plan>, std::string> make_plan(options asked);
+// host's limits allow the load; raises the soft limit of open files to the hard one.
+std::variant<std::unique_ptr<plan>, plan_problem> make_plan(options asked);
 
 }  // namespace wireload

@@ -53,8 +53,8 @@ bool names_files(std::string_view text) {
 void prepare(options asked) {
     asked.print_request = true;
     const auto made = make_plan(std::move(asked));
-    if (const auto* problem = std::get_if<std::string>(&made))
-        require(!problem->empty(), "refused without a reason");
+    if (const auto* problem = std::get_if<plan_problem>(&made))
+        require(!problem->text.empty(), "refused without a reason");
 }
 
 }  // namespace
