@@ -247,8 +247,8 @@ constexpr option_row place_rows[] = {
     {"--seed", "N", "seed of all random choices (default 1)", &raw::seed},
     {"--watch",
      "WHAT",
-     "also report the CPU and memory of a server: its process id (with all its descendants) or its "
-     "cgroup v2 folder",
+     "also report the CPU and memory of a server: its process id (with all its descendants, also "
+     "those that end meanwhile) or its cgroup v2 folder",
      &raw::watch,
      {},
      completes::files},

@@ -9,6 +9,7 @@
 #include <charconv>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 
 #include <fmt/format.h>
@@ -99,6 +100,55 @@ void processes_in(const std::string& cgroup, std::vector<pid_t>& out) {
     closedir(folder);
 }
 
+std::uint64_t tick_ns() {
+    return 1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
+}
+
+// Absent when it has ended.
+std::optional<process_reading> reading_of(pid_t pid) {
+    const auto fields = stat_fields(pid);
+    if (fields.size() < 20) return std::nullopt;
+    const auto ticks = [&](std::size_t index) { return std::stoull(fields[index]) * tick_ns(); };
+    process_reading out{.pid = pid,
+                        .parent = static_cast<pid_t>(std::stol(fields[1])),
+                        .start = std::stoull(fields[19]),
+                        .own = {ticks(11), ticks(12)},
+                        .children = {ticks(13), ticks(14)}};
+    // Ticks are 10 ms; the process's CPU clock is exact. It gives the sum, the ticks how it
+    // divides.
+    clockid_t clock{};
+    timespec exact{};
+    if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &exact) == 0) {
+        const std::uint64_t total = static_cast<std::uint64_t>(exact.tv_sec) * 1'000'000'000 +
+                                    static_cast<std::uint64_t>(exact.tv_nsec);
+        const std::uint64_t in_ticks = out.own.total_ns();
+        const double user =
+            in_ticks == 0 ? 0.5
+                          : static_cast<double>(out.own.user_ns) / static_cast<double>(in_ticks);
+        out.own.user_ns = static_cast<std::uint64_t>(static_cast<double>(total) * user);
+        out.own.system_ns = total - out.own.user_ns;
+    }
+    return out;
+}
+
+// Of those that have not ended. `pids`: parents before their children, so that one which ends
+// between two of these readings, and is its parent's then, is not read twice. It may be missed:
+// then all are read again.
+std::vector<process_reading> readings_of(std::vector<pid_t> pids) {
+    constexpr int most_tries = 5;
+    std::vector<process_reading> out;
+    for (int tries = 0; tries < most_tries; ++tries) {
+        out.clear();
+        for (const pid_t pid : pids) {
+            if (const auto one = reading_of(pid)) out.push_back(*one);
+        }
+        if (out.size() == pids.size()) break;
+        pids.clear();
+        for (const process_reading& r : out) pids.push_back(r.pid);
+    }
+    return out;
+}
+
 // Of the whole host: sockets, their files and their places in epoll, but no page of a buffer.
 std::optional<std::uint64_t> unreclaimable_slabs() {
     const auto kib = field(read_file("/proc/meminfo").value_or(""), "SUnreclaim:");
@@ -106,6 +156,8 @@ std::optional<std::uint64_t> unreclaimable_slabs() {
 }
 
 }  // namespace
+
+process_watch::process_watch() : times_(tick_ns()) {}
 
 std::variant<process_watch, std::string> process_watch::open(const std::string& what) {
     process_watch watch;
@@ -138,33 +190,16 @@ std::vector<pid_t> process_watch::processes() const {
     return out;
 }
 
-process_watch::cpu_by_process process_watch::cpu_of(const std::vector<pid_t>& pids) {
-    cpu_by_process out;
-    const auto tick_ns =
-        1'000'000'000ULL / static_cast<std::uint64_t>(std::max(1L, sysconf(_SC_CLK_TCK)));
-    for (const pid_t pid : pids) {
-        const auto fields = stat_fields(pid);
-        if (fields.size() < 13) continue;  // it ended meanwhile
-        cpu used{std::stoull(fields[11]) * tick_ns, std::stoull(fields[12]) * tick_ns};
-        // Ticks are 10 ms; the process's CPU clock is exact. It gives the sum, the ticks how it
-        // divides.
-        clockid_t clock{};
-        timespec exact{};
-        if (clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &exact) == 0) {
-            const std::uint64_t total = static_cast<std::uint64_t>(exact.tv_sec) * 1'000'000'000 +
-                                        static_cast<std::uint64_t>(exact.tv_nsec);
-            const std::uint64_t ticks = used.user_ns + used.system_ns;
-            const double user =
-                ticks == 0 ? 0.5 : static_cast<double>(used.user_ns) / static_cast<double>(ticks);
-            used.user_ns = static_cast<std::uint64_t>(static_cast<double>(total) * user);
-            used.system_ns = total - used.user_ns;
-        }
-        out[pid] = used;
+void process_watch::read_left() {
+    const std::vector<process_reading> left = readings_of(known_);
+    times_.read(left);
+    known_.clear();
+    for (const process_reading& r : left) {
+        if (times_.knows(r)) known_.push_back(r.pid);
     }
-    return out;
 }
 
-process_watch::cpu process_watch::read_cgroup() const {
+cpu_time process_watch::read_cgroup() const {
     const std::string text = read_file(cgroup_ + "/cpu.stat").value_or("");
     return {field(text, "user_usec").value_or(0) * 1000,
             field(text, "system_usec").value_or(0) * 1000};
@@ -201,7 +236,7 @@ void process_watch::find() {
 
 void process_watch::begin() {
     if (cgroup_.empty()) {
-        at_begin_ = cpu_of(known_);
+        times_.begin(readings_of(known_));
     } else {
         cgroup_at_begin_ = read_cgroup();
     }
@@ -209,7 +244,10 @@ void process_watch::begin() {
     quota_.begin();
 }
 
-void process_watch::sample() { peak_ = std::max(peak_, resident_bytes()); }
+void process_watch::sample() {
+    if (cgroup_.empty()) read_left();
+    peak_ = std::max(peak_, resident_bytes());
+}
 
 std::uint64_t process_watch::wake_ups() const {
     std::uint64_t total = 0;
@@ -229,36 +267,25 @@ std::uint64_t process_watch::wake_ups() const {
 
 server_usage process_watch::end() {
     server_usage out;
-    const auto growth = [](std::uint64_t now, std::uint64_t before) {
-        return now > before ? now - before : 0;
-    };
+    cpu_time used;
     // CPU first: the figures of the window, before our own look-ups.
     if (cgroup_.empty()) {
-        cpu_by_process at_end = cpu_of(known_);
+        read_left();
         known_ = processes();
         std::vector<pid_t> newer;
         std::copy_if(known_.begin(), known_.end(), std::back_inserter(newer),
-                     [&](pid_t pid) { return !at_end.contains(pid); });
-        at_end.merge(cpu_of(newer));
-        for (const auto& [pid, now] : at_end) {
-            // Absent: it began in the window, and all it used counts.
-            const auto before = at_begin_.find(pid);
-            const cpu was = before == at_begin_.end() ? cpu{} : before->second;
-            // The sum is exact. How the kernel parts it, by whole ticks since the process began,
-            // may take from one part and give to the other.
-            const std::uint64_t all =
-                growth(now.user_ns + now.system_ns, was.user_ns + was.system_ns);
-            const std::uint64_t user = std::min(all, growth(now.user_ns, was.user_ns));
-            out.cpu_user_ns += user;
-            out.cpu_system_ns += all - user;
-        }
+                     [&](pid_t pid) { return !times_.knows(pid); });
+        times_.add(readings_of(newer));
+        used = times_.used();
     } else {
-        const cpu now = read_cgroup();
+        const cpu_time now = read_cgroup();
         // A cgroup whose server has ended may be gone, and then reads as 0.
-        out.cpu_user_ns = growth(now.user_ns, cgroup_at_begin_.user_ns);
-        out.cpu_system_ns = growth(now.system_ns, cgroup_at_begin_.system_ns);
+        used = {now.user_ns - std::min(now.user_ns, cgroup_at_begin_.user_ns),
+                now.system_ns - std::min(now.system_ns, cgroup_at_begin_.system_ns)};
         known_ = processes();
     }
+    out.cpu_user_ns = used.user_ns;
+    out.cpu_system_ns = used.system_ns;
     out.quota = quota_.end();
     out.rss_bytes = resident_bytes();
     out.rss_peak_bytes = std::max(peak_, out.rss_bytes);

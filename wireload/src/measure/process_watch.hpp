@@ -1,15 +1,17 @@
 // Measures what a server costs: CPU and memory of a process with all its descendants, or of a
 // cgroup v2 folder, over a window.
 //
-// CPU is read at the edges of the window; it is never derived from RUSAGE_CHILDREN, which knows
-// only the dead.
+// CPU is read at the edges of the window. Of processes it is the sum over those that live and those
+// that ended (tree_times.hpp), and never the dead alone, which is what RUSAGE_CHILDREN knows. A
+// cgroup counts both itself.
 //
 //   call       when                             reads
 //   --------   ------------------------------   -------------------------------------------
 //   open()     before the run                   whether the process or folder is there; slabs
 //   find()     shortly before the window        the processes and their cgroups (milliseconds)
 //   begin()    at the start of the window       their CPU time and memory
-//   sample()   about every 100 ms inside it     their memory, for the peak
+//   sample()   about every 100 ms inside it     their memory, for the peak, and their CPU time, in
+//                                               case they end
 //   end()      at the end of the window         CPU time and memory; processes found anew
 //
 // The main thread makes all calls, in this order; find() to end() again for each round of a ramp.
@@ -18,13 +20,13 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <map>
 #include <optional>
 #include <string>
 #include <variant>
 #include <vector>
 
 #include "measure/cpu_quota.hpp"
+#include "measure/tree_times.hpp"
 
 namespace wireload {
 
@@ -53,33 +55,30 @@ public:
     void find();
     // Reads their CPU: at the moment at which the window begins.
     void begin();
-    // Memory between the edges; cheap.
+    // Between the edges; cheap.
     void sample();
     server_usage end();
-    // The processes that find() or end() found last.
+    // The processes that find() or end() found last, without those that sample() missed since.
     const std::vector<pid_t>& found() const { return known_; }
     // How often threads of the processes that were found last have slept and been woken, since they
     // began. Reads a file for each thread.
     std::uint64_t wake_ups() const;
 
 private:
-    struct cpu {
-        std::uint64_t user_ns = 0;
-        std::uint64_t system_ns = 0;
-    };
-    using cpu_by_process = std::map<pid_t, cpu>;
+    process_watch();
 
     std::vector<pid_t> processes() const;
-    static cpu_by_process cpu_of(const std::vector<pid_t>& pids);
-    cpu read_cgroup() const;
+    // Reads the CPU of the known processes, and forgets those that have ended.
+    void read_left();
+    cpu_time read_cgroup() const;
     std::uint64_t resident_bytes() const;
     void read_kernel_memory(server_usage& out) const;
 
     pid_t root_ = 0;
     std::string cgroup_;  // empty: by process
-    cpu_by_process at_begin_;
-    cpu cgroup_at_begin_;
-    std::vector<pid_t> known_;  // found last
+    tree_times times_;    // by process
+    cpu_time cgroup_at_begin_;
+    std::vector<pid_t> known_;  // found last, parents before their children
     std::uint64_t peak_ = 0;
     std::optional<std::uint64_t> slabs_at_open_;
     cpu_quota quota_;

@@ -1,5 +1,7 @@
 #include "measure/process_watch.hpp"
 
+#include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -115,6 +117,131 @@ TEST(ProcessWatch, CountsTheCpuOfDescendantsInTheWindowOnly) {
     watch.begin();  // a second window knows nothing of the first
     const server_usage idle = watch.end();
     EXPECT_LT(idle.cpu_user_ns + idle.cpu_system_ns, 10'000'000U);
+}
+
+// A child of this process and a child of that one, which do as they are told by single bytes:
+// 'b' works, 'f' has a child of its own do that and end, 'w' waits for a child, 'q' ends, 'n' does
+// nothing.
+struct puppets {
+    struct puppet {
+        int to[2]{}, from[2]{};
+        void obey() {
+            prctl(PR_SET_PDEATHSIG, SIGKILL);
+            char order = 0;
+            while (read(to[0], &order, 1) == 1) {
+                if (order == 'q') break;
+                if (order == 'b') burn(work);
+                if (order == 'f') {
+                    const pid_t child = fork();
+                    if (child == 0) {
+                        burn(work);
+                        _exit(0);
+                    }
+                    waitpid(child, nullptr, 0);
+                }
+                if (order == 'w') wait(nullptr);
+                if (write(from[1], &order, 1) != 1) break;
+            }
+            _exit(0);
+        }
+        void tell(char order) {
+            ASSERT_EQ(write(to[1], &order, 1), 1);
+            if (order == 'q') return;
+            ASSERT_EQ(read(from[0], &order, 1), 1);
+        }
+    };
+    static constexpr std::uint64_t work = 60'000'000;
+
+    pid_t child = 0;
+    puppet outer, inner;
+
+    explicit puppets(bool ignores_children = false) {
+        for (puppet* p : {&outer, &inner}) {
+            if (pipe(p->to) != 0 || pipe(p->from) != 0) std::abort();
+        }
+        child = fork();
+        if (child != 0) {
+            for (puppet* p : {&outer, &inner}) p->tell('n');  // until both are there
+            return;
+        }
+        if (ignores_children) signal(SIGCHLD, SIG_IGN);
+        if (fork() == 0) inner.obey();
+        outer.obey();
+    }
+    void end() {
+        if (child == 0) return;
+        inner.tell('q');
+        outer.tell('q');
+        waitpid(child, nullptr, 0);
+        child = 0;
+    }
+    ~puppets() {
+        end();
+        for (puppet* p : {&outer, &inner}) {
+            for (const int fd : {p->to[0], p->to[1], p->from[0], p->from[1]}) close(fd);
+        }
+    }
+};
+
+std::uint64_t total(const server_usage& used) { return used.cpu_user_ns + used.cpu_system_ns; }
+
+// What a parent has of its children comes in whole ticks of 10 ms, of user and of system time.
+constexpr std::uint64_t nearly_all = puppets::work - 20'000'000;
+
+TEST(ProcessWatch, CountsTheCpuOfProcessesThatBeginAndEndInTheWindow) {
+    puppets p;
+    auto opened = process_watch::open(std::to_string(p.child));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    for (int i = 0; i < 3; ++i) p.outer.tell('f');
+    EXPECT_GE(total(watch.end()), 2 * puppets::work + nearly_all);
+    watch.find();
+    watch.begin();
+    EXPECT_LT(total(watch.end()), nearly_all) << "a second window knows nothing of the first";
+}
+
+TEST(ProcessWatch, CountsTheCpuOfProcessesThatEndInTheWindowAndOnlyFromItsBeginning) {
+    puppets p;
+    for (int i = 0; i < 5; ++i) p.inner.tell('b');
+    auto opened = process_watch::open(std::to_string(p.child));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    p.inner.tell('b');
+    p.inner.tell('q');
+    p.outer.tell('w');
+    const server_usage used = watch.end();
+    EXPECT_EQ(used.processes, 1U);
+    EXPECT_GE(total(used), nearly_all);
+    EXPECT_LT(total(used), 4 * puppets::work);
+}
+
+TEST(ProcessWatch, CountsWhatNobodyWaitsForAsItWasSeenLast) {
+    puppets p(true);
+    auto opened = process_watch::open(std::to_string(p.child));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    p.inner.tell('b');
+    watch.sample();
+    p.inner.tell('q');
+    p.outer.tell('w');  // until it has no children, since it ignores them
+    EXPECT_GE(total(watch.end()), puppets::work);
+}
+
+TEST(ProcessWatch, CountsAWatchedProcessThatEndsAsItWasSeenLast) {
+    puppets p;
+    auto opened = process_watch::open(std::to_string(p.child));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    p.outer.tell('b');
+    watch.sample();
+    p.end();
+    const server_usage used = watch.end();
+    EXPECT_EQ(used.processes, 0U);
+    EXPECT_GE(total(used), puppets::work);
 }
 
 // Of the main thread, which is the only one here.
