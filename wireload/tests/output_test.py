@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import os
+import signal
+import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -120,6 +123,46 @@ class Document(unittest.TestCase):
         self.assertGreater(usage["rss_bytes"], 1 << 20)
         self.assertIsNone(usage["kernel_bytes"], "a process has no cgroup of its own")
         self.assertIsInstance(usage["host_kernel_growth_bytes"], int)
+
+    def test_what_a_watched_server_began_in_the_warm_up_counts_from_the_window_on(self) -> None:
+        # It begins another process with the first request, which works at once and never again.
+        server_program = (
+            "import os, sys, time\n"
+            "sys.stdin.read(1)\n"
+            "if os.fork() == 0:\n"
+            "    while time.process_time() < 0.3: pass\n"
+            "    time.sleep(60)\n"
+            "os.wait()\n"
+        )
+        for words in ("--warmup 2s -d 200ms -c 1", "--warmup 2s -d 200ms -c 1 --rate 50"):
+            with subprocess.Popen(
+                [sys.executable, "-c", server_program],
+                stdin=subprocess.PIPE,
+                start_new_session=True,
+            ) as watched:
+
+                def answer(
+                    _server: Server,
+                    connection: Any,
+                    number: int,
+                    _request: bytes,
+                    orders: Any = watched.stdin,
+                ) -> bool:
+                    if number == 1:
+                        orders.write(b"x")
+                        orders.flush()
+                    time.sleep(0.005)
+                    connection.sendall(reply())
+                    return True
+
+                try:
+                    with serving(http(answer)) as server:
+                        run = load(server, *typed(words), "--watch", str(watched.pid))
+                finally:
+                    os.killpg(watched.pid, signal.SIGKILL)
+            usage = run.document["server"]
+            self.assertEqual(usage["processes"], 2)
+            self.assertLess(usage["cpu_user_ns"] + usage["cpu_system_ns"], 150_000_000, words)
 
     def test_files_and_standard_output(self) -> None:
         with (

@@ -6,6 +6,7 @@ import json
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -173,6 +174,18 @@ class Start(unittest.TestCase):
                 run = load(server, "--start", str(start), *typed(options))
                 self.assertEqual(run.document["start"]["asked_steady_ns"], start)
                 self.assertGreaterEqual(min(times), start)
+
+    def test_what_is_watched_counts_from_the_start_on(self) -> None:
+        for options in ("-d 200ms", "-d 200ms --rate 100"):
+            with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy:
+                words = ["--watch", str(busy.pid), *typed(options)]
+                try:
+                    with serving(http_replies(lambda n: reply())) as server:
+                        start = time.monotonic_ns() + 2000 * MS
+                        usage = load(server, "--start", str(start), *words).document["server"]
+                finally:
+                    busy.kill()
+            self.assertLess(usage["cpu_user_ns"] + usage["cpu_system_ns"], 400 * MS, options)
 
     def test_a_moment_that_has_passed_is_an_error(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:

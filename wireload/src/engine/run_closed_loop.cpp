@@ -16,6 +16,10 @@
 namespace wireload {
 namespace {
 
+// How long before a moment that was asked for (--start) the meters are read: it takes a part of a
+// millisecond for each process of the watched server.
+constexpr nanos metered_ahead = 10'000'000;
+
 // False when the run is over with it.
 bool warm_up_apart(run_steps& steps) {
     load_order warm_up;
@@ -102,22 +106,31 @@ void run_closed_loop(run_steps& steps) {
     const bool warms_up_apart = counted && o.warmup.count() > 0;
     if (warms_up_apart && (!steps.wait_for_start(0) || !warm_up_apart(steps))) return;
     process_watch* const watch = steps.watch();
-    if (watch != nullptr) watch->find();
     std::atomic<std::int64_t> budget{static_cast<std::int64_t>(requests_of(o))};
     generator_meter meter(steps.quota());
     const auto begin_meters = [&] {
         if (watch != nullptr) watch->begin();
         meter.begin();
     };
-    // Without a warm-up in the same order the window begins at once: the meters are read before it,
-    // so that they miss nothing of it.
     const nanos lead = counted ? 0 : o.warmup.count();
-    if (lead == 0) begin_meters();
-    if (!warms_up_apart && !steps.wait_for_start(0)) return;
+    const bool finds_in_warm_up = lead > run_steps::find_ahead;
+    const auto wait_for_start = [&](nanos ahead) {
+        return warms_up_apart || steps.wait_for_start(ahead);
+    };
+    if (!wait_for_start(run_steps::find_ahead)) return;
+    if (!finds_in_warm_up) steps.find_server();
+    if (lead == 0) {
+        // The window begins at once: the meters are read before it, so that they miss nothing of
+        // it.
+        if (!wait_for_start(metered_ahead)) return;
+        begin_meters();
+    }
+    if (!wait_for_start(0)) return;
     const load_order order = make_order(o, clock_now() + lead, budget);
     steps.order(order);
     if (lead != 0) {
         steps.show("warming up", clock_now(), order.window_start);
+        if (finds_in_warm_up) steps.find_server_before(order.window_start);
         steps.wait_until(order.window_start);
         begin_meters();
     }

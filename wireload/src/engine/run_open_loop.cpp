@@ -65,12 +65,15 @@ void run_open_loop(run_steps& steps) {
     const awake_cores awake;
     if (!steps.open_all() || !steps.learn_start()) return;
     process_watch* const watch = steps.watch();
-    if (watch != nullptr) watch->find();
     const nanos ahead = ahead_of(o);
+    const bool finds_in_warm_up = o.warmup.count() > run_steps::find_ahead;
+    if (!steps.wait_for_start(ahead + run_steps::find_ahead)) return;
+    if (!finds_in_warm_up) steps.find_server();
     if (!steps.wait_for_start(ahead)) return;
     const load_order order = make_order(o, out.start ? out.start->asked : clock_now() + ahead);
     steps.order(order);
     if (o.warmup.count() > 0) steps.show("warming up", order.schedule_start, order.window_start);
+    if (finds_in_warm_up) steps.find_server_before(order.window_start);
     steps.wait_for_orders(false, order.window_start);
     if (watch != nullptr) watch->begin();
     generator_meter meter(steps.quota());

@@ -53,6 +53,18 @@ public:
     bool learn_start();
     // Waits until `ahead` of that moment. False when the user ended the run instead.
     bool wait_for_start(nanos ahead);
+    // How long before a window the processes of the watched server are looked for. That takes some
+    // milliseconds, and more where a host has thousands of processes. What the server begins later
+    // counts from its own beginning; so not long before, as it may begin some under load.
+    static constexpr nanos find_ahead = 200'000'000;
+    void find_server() {
+        if (watch_ != nullptr) watch_->find();
+    }
+    // In a warm-up, or another order that goes on.
+    void find_server_before(nanos window_start) {
+        wait_until(window_start - find_ahead);
+        find_server();
+    }
     void order(const load_order& order);
     // Waits until then, until the orders are over, or for the user; the view is drawn meanwhile.
     void wait_until(nanos until);
