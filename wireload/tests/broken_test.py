@@ -121,6 +121,21 @@ class BrokenServers(unittest.TestCase):
         # One close and then refusals, ten failures in a row in all.
         self.assertEqual(run.document["errors"]["connect_refused"], 9)
 
+    def test_a_server_that_dies_is_no_success_however_many_errors_are_allowed(self) -> None:
+        def few(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            if number == 40:
+                server.stop_listening()
+                return False
+            connection.sendall(reply())
+            return True
+
+        for words in (["-n", "1000"], ["-d", "60s", "--rate", "500"]):
+            with self.subTest(words), serving(http(few)) as server:
+                run = load(server, *words, "-c", "1", "--fail-if", "errors>99%")
+                self.assertEqual(run.document["window"]["stopped_by"], "error")
+                self.assertIs(run.document["thresholds"][0]["holds"], False)
+                self.assertEqual(run.code, 1)
+
     def test_gives_up_when_what_is_left_does_not_work_any_more(self) -> None:
         """One connection gets all that --each asks for. The other is closed then, and refused."""
         finished = threading.Event()

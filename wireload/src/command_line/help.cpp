@@ -35,7 +35,9 @@ struct pair {
 
 constexpr pair exit_codes[] = {
     {"0", "measured, and every reply was right"},
-    {"1", "measured, with errors (unless a --fail-if says how many errors are too many)"},
+    {"1",
+     "measured, with errors (unless a --fail-if says how many errors are too many), or ended early "
+     "because nothing worked any more"},
     {"2",
      "nothing could be measured: not one complete reply came, or a name has no address; or the "
      "result could not be written whole"},
