@@ -6,9 +6,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -46,6 +48,28 @@ class OpenLoop(unittest.TestCase):
         self.assertEqual(open_loop["scheduled"], open_loop["sent"] + open_loop["not_sent"])
         self.assertEqual(run.document["latency"]["count"], requests["ok"] + open_loop["late"])
         self.assertEqual(open_loop["service"]["count"], requests["ok"] + open_loop["late"])
+
+
+class Watched(OpenLoop):
+    def test_the_servers_cpu_is_for_the_replies_of_the_window(self) -> None:
+        # Twice the rate that the connection carries: half of the replies come after the window.
+        replies = http_replies(lambda n: reply(), after_s=lambda n: 0.02)
+        with (
+            subprocess.Popen([sys.executable, "-c", "while True: pass"]) as busy,
+            serving(replies) as server,
+        ):
+            try:
+                run = load(server, *typed("--rate 100 -d 500ms -c 1 --watch"), str(busy.pid))
+            finally:
+                busy.kill()
+        requests, used = run.document["requests"], run.document["server"]
+        answered = round(requests["rate_per_s"] * 0.5)
+        self.assertLess(answered, 0.7 * requests["ok"])
+        cpu_ms = (used["cpu_user_ns"] + used["cpu_system_ns"]) / MS / answered
+        said = re.search(r"Server +([\d.]+) ms CPU a request", run.screen)
+        assert said is not None, run.screen
+        self.assertAlmostEqual(float(said[1]), cpu_ms, delta=cpu_ms / 100)
+        self.assert_accounted(run)
 
 
 class Rates(OpenLoop):

@@ -24,6 +24,15 @@ double run_result::rate_per_s() const {
     return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
 }
 
+std::uint64_t run_result::answered_while_metered() const {
+    // In turns the server works in more than what is measured.
+    if (turns) return turns->answered;
+    // What was due in the window may be answered after it, and what was due before it inside.
+    if (open_loop && stopped_by != stop_reason::requests)
+        return open_loop->counts.answered_in_window;
+    return counts.ok;
+}
+
 std::optional<double> run_result::little_ratio() const {
     const histogram& all = series->total();
     if (!in_flight_mean || *in_flight_mean <= 0 || elapsed <= 0 || all.empty()) return std::nullopt;

@@ -96,6 +96,8 @@ struct run_result {
 
     // Right replies a second. Of an open loop those that came inside the window.
     double rate_per_s() const;
+    // Right replies, counted or not, in the time of which the CPU time of server and generator is.
+    std::uint64_t answered_while_metered() const;
     // Little's law: the time that requests spent in flight inside the window / its length / their
     // mean number. Absent where the number was not sampled.
     std::optional<double> little_ratio() const;

@@ -37,4 +37,19 @@ TEST(Little, FivePercentAreAllowed) {
     EXPECT_FALSE(with(3, 1'000'000, 2.8).little_holds(3));
 }
 
+TEST(CpuTime, IsForTheRepliesOfTheTimeItWasMeteredIn) {
+    run_result r = with(1, 100, 1);
+    r.counts.ok = 100;
+    EXPECT_EQ(r.answered_while_metered(), 100U);
+    r.open_loop.emplace().counts.answered_in_window = 60;  // and 40 while the last were waited for
+    EXPECT_EQ(r.answered_while_metered(), 60U);
+    r.open_loop->counts.answered_in_window = 130;  // 30 were due in the warm-up
+    EXPECT_EQ(r.answered_while_metered(), 130U);
+    r.stopped_by = stop_reason::requests;  // metered until the last reply
+    EXPECT_EQ(r.answered_while_metered(), 100U);
+    r.open_loop.reset();
+    r.turns.emplace().answered = 150;
+    EXPECT_EQ(r.answered_while_metered(), 150U);
+}
+
 }  // namespace wireload::run_result_test

@@ -178,8 +178,7 @@ std::string generator_line(const plan& p, const run_result& r, const painter& pa
 
 std::string server_line(const run_result& r) {
     const double cpu = static_cast<double>(r.server->cpu_user_ns + r.server->cpu_system_ns);
-    // In turns the server works in more than what is measured.
-    const std::uint64_t answered = r.turns ? r.turns->answered : r.counts.ok;
+    const std::uint64_t answered = r.answered_while_metered();
     const double worked =
         r.turns && r.counts.ok != 0
             ? seconds_of(r) * static_cast<double>(answered) / static_cast<double>(r.counts.ok)
