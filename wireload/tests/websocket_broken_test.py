@@ -294,6 +294,32 @@ class Ramp(unittest.TestCase):
         self.assertEqual(run.errors, {"connect_failed": 8})
         self.assertEqual((run.code, run.document["window"]["stopped_by"]), (1, "requests"))
 
+    def test_connections_that_are_closed_before_their_first_message_are_errors(self) -> None:
+        # Only three are let in. Of those after them two are told so as soon as they are open, while
+        # the last one is still being opened.
+        def full(server: Server, connection: socket.socket) -> None:
+            number = server.next_request()
+            if number == 6:
+                time.sleep(0.3)
+            shake_hands(connection)
+            if number in (4, 5):
+                connection.sendall(frame(CLOSE, b"\x03\xf5"))
+                read_frame(connection)
+                return
+            while (got := read_frame(connection)) and got[0] == TEXT:
+                connection.sendall(frame(TEXT, counted(got[1])))
+
+        with serving(full) as server:
+            run = self.ramp(server, 2, 3, 2)
+        rounds = run.document["rounds"]
+        self.assertEqual([r["connect_failed"] for r in rounds], [0, 0])
+        self.assertEqual([r["opened"] for r in rounds], [3, 4])
+        self.assertEqual([r["answered"] for r in rounds], [6, 8])
+        self.assertEqual([r["errors"]["closed_early"] for r in rounds], [0, 2])
+        self.assertEqual(run.errors, {"closed_early": 2})
+        self.assertIn("before its first message", run.document["first_error"]["received"])
+        self.assertEqual(run.code, 1)
+
     def test_stops_when_nothing_works_any_more(self) -> None:
         def dies(server: Server, connection: socket.socket, number: int, message: bytes) -> bool:
             if number > 4:

@@ -32,7 +32,7 @@ connection::connection(connection_host& host, std::uint32_t number, nanos* times
     : host_(host), times_(times != nullptr ? times : &time_), number_(number) {}
 
 void connection::open() {
-    pausing_ = false;
+    pausing_ = lost_ = false;
     since_ = clock_now();
     phase_ = phase::connecting;
     host_.meter().connecting();
@@ -69,8 +69,18 @@ void connection::begin_load(std::uint64_t quota) {
     if (reachable) {
         become_due();
     } else {
+        if (lost_) count_as_lost();
         finish();
     }
+}
+
+void connection::count_as_lost() {
+    const nanos now = clock_now();
+    if (host_.wants_report())
+        host_.report({error_kind::closed_early, "nothing yet", "a connection that stays open",
+                      "the connection's end before its first message"},
+                     now);
+    host_.window().wrong_replies(error_kind::closed_early, 1, 0, now, 0);
 }
 
 void connection::finish() {
@@ -345,6 +355,7 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
     const nanos now = clock_now();
     host_.window().advance(now);
     const bool opening = is_opening();
+    lost_ = !opening && !host_.loading();
     if (host_.in_opening_phase()) {
         if (opening) {
             report(kind, sent_ + 1, now, received);

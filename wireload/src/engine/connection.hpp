@@ -167,6 +167,7 @@ private:
     // A request may be begun that is not yet: it waits for the connection.
     bool owed_ : 1 = false;
     bool to_write_ : 1 = false;  // begun (its latency includes connecting), not written yet
+    bool lost_ : 1 = false;      // was open, and ended while there was no load
 
 protected:
     // Of permessage-deflate: the window that the server allows, 8 to 15; 0: it was not agreed on.
@@ -197,6 +198,8 @@ private:
     bool has_more() const;
     // Whether one more request may be begun; it then must.
     bool may_begin();
+    // It was lost before this load, which does not open it again.
+    void count_as_lost();
     // The connection is lost: what it waited for is. Returns how many errors that is.
     std::uint64_t lose_broadcasts();
     // Requests in flight are about to be answered or lost.
