@@ -21,7 +21,9 @@ double run_result::rate_per_s() const {
     const bool by_clock = open_loop && stopped_by != stop_reason::requests;
     const std::uint64_t right =
         by_clock ? std::min(open_loop->counts.answered_in_window, counts.ok) : counts.ok;
-    return static_cast<double>(right) / (static_cast<double>(elapsed) / 1e9);
+    // A time in seconds would be rounded by itself, and 34 replies in 34 ms be fewer than 1000 a
+    // second, or more.
+    return static_cast<double>(static_cast<long double>(right) * 1e9L / elapsed);
 }
 
 std::uint64_t run_result::answered_while_metered() const {

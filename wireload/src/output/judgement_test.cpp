@@ -77,6 +77,17 @@ TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
     EXPECT_FALSE(judge(good("lag_p99.9>1us"), r).holds.has_value());
 }
 
+TEST(Threshold, TheRateIsWhatWasCountedAlsoAtTheLimit) {
+    run_result r = measured();
+    for (const nanos ms : {9, 17, 18, 34, 700, 1'100, 10'000}) {
+        r.elapsed = ms * 1'000'000;
+        r.counts.ok = static_cast<std::uint64_t>(ms);
+        EXPECT_FALSE(*judge(good("rate<1000"), r).holds) << ms;
+        EXPECT_FALSE(*judge(good("rate>1000"), r).holds) << ms;
+        EXPECT_TRUE(*judge(good("rate>=1000"), r).holds) << ms;
+    }
+}
+
 // Replies that come after the window, while the last ones are waited for, are not of its rate.
 TEST(Threshold, TheRateOfAnOpenLoopIsOfItsWindowAlsoWhereTheRunIsCut) {
     run_result r = measured();
