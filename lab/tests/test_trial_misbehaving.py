@@ -458,11 +458,12 @@ def test_a_stalled_load_is_stopped_by_the_watchdog(
     assert "not done after" in failure.message
 
 
+@pytest.mark.parametrize("code", [2, 64])
 def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(
-    supervisor: Supervisor, tmp_path: Path
+    code: int, supervisor: Supervisor, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken"
-    broken.write_text("#!/bin/sh\necho out of paper >&2\nexit 64\n")
+    broken.write_text(f"#!/bin/sh\necho out of paper >&2\nexit {code}\n")
     broken.chmod(0o755)
     result = run_trial(
         spec("none", tmp_path), program=program("server.py"), supervisor=supervisor, wireload=broken
@@ -470,7 +471,7 @@ def test_a_generator_that_says_nothing_is_not_blamed_on_the_server(
     failure = failure_of(result)
     assert failure.kind == "generator_failed"
     assert failure.received == "out of paper"
-    assert failure.message == "the generator exited with 64: out of paper"
+    assert failure.message == f"the generator exited with {code}: out of paper"
     assert_free(result.port)
 
 

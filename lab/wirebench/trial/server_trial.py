@@ -502,8 +502,9 @@ def _without_document(run: _Run, error: wireload.DocumentError) -> Failure:
     stopped = f"was told to stop, since {run.told_to_stop}"
     how = stopped if run.hung else describe_end(run.generator)
     said = tail_of(run.generator)
-    # Of a load that this host does not hold it says which limit that is: files, ports or memory.
-    why = said.splitlines()[-1] if run.exit_code == wireload.EXIT_USAGE else str(error)
+    # It says which limit of this host a load exceeds, and which name has no address.
+    explained = run.exit_code in (wireload.EXIT_USAGE, wireload.EXIT_NOTHING_MEASURED)
+    why = said.splitlines()[-1] if explained else str(error)
     return Failure(
         kind="generator_failed",
         phase="load",
