@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t most_params = 32;  // of one challenge; RFC 7616 knows nine
 
-void skip_space(std::string_view& text) noexcept {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-}
-
 std::string_view take_token(std::string_view& text) noexcept {
     const auto end = std::find_if_not(text.begin(), text.end(), is_token_char);
     const std::string_view token = text.substr(0, static_cast<std::size_t>(end - text.begin()));

@@ -87,9 +87,13 @@ inline const char* find_control(const char* p, const char* end) noexcept {
     return end;
 }
 
+constexpr void skip_space(std::string_view& s) noexcept {
+    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+}
+
 // Without spaces and tabs around it.
 constexpr std::string_view trim(std::string_view s) noexcept {
-    while (!s.empty() && (s.front() == ' ' || s.front() == '\t')) s.remove_prefix(1);
+    skip_space(s);
     while (!s.empty() && (s.back() == ' ' || s.back() == '\t')) s.remove_suffix(1);
     return s;
 }

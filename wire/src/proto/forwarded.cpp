@@ -10,10 +10,6 @@ namespace wire::http {
 
 namespace {
 
-void skip_space(std::string_view& text) noexcept {
-    while (!text.empty() && (text.front() == ' ' || text.front() == '\t')) text.remove_prefix(1);
-}
-
 bool take(std::string_view& text, char c) noexcept {
     if (text.empty() || text.front() != c) return false;
     text.remove_prefix(1);
@@ -90,11 +86,11 @@ bool parse_forwarded(std::string_view field, std::size_t most,
         forwarded_element e;
         bool any = false;
         do {
-            skip_space(field);
+            detail::skip_space(field);
             if (field.empty() || field.front() == ',' || field.front() == ';') continue;
             if (!take_pair(field, e)) return false;
             any = true;
-            skip_space(field);
+            detail::skip_space(field);
         } while (take(field, ';'));
         if (any) {
             if (out.size() - before == most) return false;
