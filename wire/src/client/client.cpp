@@ -64,6 +64,19 @@ public:
             return otherwise;
         }
     }
+    // `id`: the request's, once `core` has given it one.
+    void watch(client_request& r, detail::client_core& core, const request_id& id) {
+        watch(r.source);
+        if (!r.on_interim) return;
+        r.on_interim = [this, &core, &id, tell = std::move(r.on_interim)](const response_head& h) {
+            if (!of([&] { return tell(h), true; }, false)) core.cancel(id);
+        };
+    }
+    void rethrow() {
+        if (what_ != nullptr) std::rethrow_exception(what_);
+    }
+
+private:
     void watch(body_source& source) {
         if (!source) return;
         source.pull = [this, pull = std::move(source.pull)](buffer& out, std::size_t most) {
@@ -75,11 +88,7 @@ public:
             of([&] { return rewind(), true; }, false);
         };
     }
-    void rethrow() {
-        if (what_ != nullptr) std::rethrow_exception(what_);
-    }
 
-private:
     std::exception_ptr what_;
 };
 
@@ -88,8 +97,9 @@ private:
 result<reply> client::send(client_request request) {
     std::optional<result<reply>> got;
     thrown_by_caller thrown;
-    thrown.watch(request.source);
-    core_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
+    request_id id = 0;
+    thrown.watch(request, *core_, id);
+    id = core_->send(std::move(request), [&got](result<reply> r) { got.emplace(std::move(r)); });
     while (!got) {
         if (!core_->run_alone()) loop_->run_once();
     }
@@ -101,8 +111,8 @@ result<reply> client::send(client_request request,
                            const std::function<bool(std::string_view piece)>& sink) {
     std::optional<result<reply>> got;
     thrown_by_caller thrown;
-    thrown.watch(request.source);
     request_id id = 0;
+    thrown.watch(request, *core_, id);
     response_pieces to;
     to.data = [&](std::string_view piece) {
         if (!thrown.of([&] { return sink(piece); }, false)) core_->cancel(id);

@@ -405,6 +405,7 @@ TEST(async_client, idle_connections_are_closed_in_time) {
 TEST(client, lets_through_what_its_callers_functions_throw) {
     served s([](response res) {
         if (res.request().path() == "/") {
+            res.early_hints({{"Link", "</a.css>"}});
             res.send(std::string(res.request().body()) + "answer");
         } else {
             res.status(307).header("Location", "/").send("");
@@ -430,6 +431,10 @@ TEST(client, lets_through_what_its_callers_functions_throw) {
     };
     again.source.rewind = [] { throw std::domain_error("no way back"); };
     EXPECT_THROW((void)c.send(again), std::domain_error);
+    client_request hinted = get();
+    hinted.on_interim = [](const response_head&) { throw std::range_error("no hint"); };
+    EXPECT_THROW((void)c.send(hinted), std::range_error);
+    EXPECT_THROW((void)c.send(hinted, full), std::range_error);
     const auto got = c.send(get());
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "answer");

@@ -22,6 +22,7 @@
 #include <algorithm>
 #include <array>
 #include <deque>
+#include <exception>
 #include <limits>
 #include <unordered_map>
 
@@ -459,6 +460,16 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
     made->loop = wire::detail::blocking_loop();
     made->dial = std::make_unique<detail::dialer_core>(*made->loop, true);
     std::optional<error> failed;
+    std::exception_ptr thrown;  // by the caller's function: it may not pass through the loop
+    if (options.connected) {
+        options.connected = [&thrown, tell = std::move(options.connected)](const open_times& how) {
+            try {
+                tell(how);
+            } catch (...) {
+                thrown = std::current_exception();
+            }
+        };
+    }
     state* const s = made.get();
     s->dial->dial(url, std::move(options), [s, &failed](result<session*> opened) {
         if (!opened) {
@@ -474,7 +485,12 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
             if (!reason.empty()) s->ending += ": " + std::string(reason);
         });
     });
-    while (s->open == nullptr && !failed && s->ending.empty()) s->dial->wait(event_loop::forever);
+    while (s->open == nullptr && !failed && s->ending.empty() && thrown == nullptr)
+        s->dial->wait(event_loop::forever);
+    if (thrown != nullptr) {
+        made.reset();  // tells the dial's callback of its end
+        std::rethrow_exception(thrown);
+    }
     if (failed) return *std::move(failed);
     return blocking_client(std::move(made));
 }

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <stdexcept>
 
 #include "raw_server.hpp"
 #include "served.hpp"
@@ -236,6 +237,12 @@ TEST(ws_blocking_client, waits_as_long_as_it_is_told_to) {
     const auto got = c.receive(std::chrono::milliseconds::max());
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->data, "late");
+}
+TEST(ws_blocking_client, lets_through_what_its_callers_function_throws) {
+    served s(ws_echo());
+    dial_options options;
+    options.connected = [](const open_times&) { throw std::runtime_error("no"); };
+    EXPECT_THROW((void)blocking_client::connect(ws_url(s), options), std::runtime_error);
 }
 TEST(ws_blocking_client, a_message_that_the_server_did_not_take_is_an_error) {
     for (const bool with_goodbye : {true, false}) {

@@ -261,8 +261,8 @@ public:
     result<reply> send(client_request request);
     // The same with the body given to `sink` piece by piece as it comes; a piece dies when `sink`
     // returns, and the reply has no body. `sink` may take its time: nothing is read meanwhile.
-    // Returning false ends the request with errc::cancelled. What `sink`, or the request's
-    // `source`, throws ends it, too, and leaves this call.
+    // Returning false ends the request with errc::cancelled. What `sink`, or the request's `source`
+    // or `on_interim`, throws ends it, too, and leaves this call.
     result<reply> send(client_request request,
                        const std::function<bool(std::string_view piece)>& sink);
     // send() for the usual methods, with an absolute URL.

@@ -107,7 +107,8 @@ private:
 class WIRE_EXPORT blocking_client {
 public:
     // Opens the connection and makes the handshake, within the time limits of `options`. Errors as
-    // those of dialer::callback.
+    // those of dialer::callback. What dial_options::connected throws ends the dial, and leaves this
+    // call.
     static result<blocking_client> connect(std::string_view url, dial_options options = {});
 
     blocking_client(blocking_client&&) noexcept;
