@@ -16,6 +16,7 @@
 #include <charconv>
 #include <tuple>
 
+#include "is_address.hpp"
 #include "proto/char_tables.hpp"
 #include "wire/proto/lenient_date.hpp"
 
@@ -24,6 +25,7 @@ namespace wire::http {
 namespace {
 
 using detail::trim;
+using wire::detail::is_address;
 
 constexpr std::int64_t longest_life = 400LL * 86400;  // bis section 5.5
 constexpr std::size_t longest_attribute = 1024;       // bis section 5.6
@@ -40,11 +42,6 @@ std::string lowered(std::string_view text) {
 
 bool begins_ignoring_case(std::string_view text, std::string_view with) {
     return text.size() >= with.size() && equals_ignoring_case(text.substr(0, with.size()), with);
-}
-
-bool is_address(std::string_view host) noexcept {
-    return host.find(':') != std::string_view::npos ||
-           host.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 // RFC 6265 section 5.1.3, but for equality.

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "is_address.hpp"
 #include "proto/char_tables.hpp"
 #include "wire/loop/network.hpp"
 #include "wire/proto/base64.hpp"
@@ -118,6 +119,8 @@ static bool is_named_by(std::string_view entry, std::string_view host, std::uint
     name = without_last_dot(name);
     if (name.empty()) return false;
     if (!only_under && is_same_host(host, name)) return true;
+    // The end of an address is not the name of what is above it.
+    if (is_address(host)) return false;
     return host.size() > name.size() && host[host.size() - name.size() - 1] == '.' &&
            http::equals_ignoring_case(host.substr(host.size() - name.size()), name);
 }

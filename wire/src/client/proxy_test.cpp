@@ -95,6 +95,16 @@ TEST(proxy, some_hosts_go_direct) {
     for (const char* nothing : {"", ".", "..", " ", ":80", "[]", "*.", "/", "/8"})
         EXPECT_FALSE(direct(nothing, "http://a/")) << nothing;
 }
+// As with curl: an address is in no domain.
+TEST(proxy, the_end_of_an_address_names_nothing) {
+    for (const char* entry : {".1", "*.1", "1", "0.1", ".0.1", "0.0.1", ".0.0.1", "*.10.0.0.1"}) {
+        for (const char* to :
+             {"http://10.0.0.1/", "http://10.0.0.1./", "http://10.1/", "http://[::ffff:10.0.0.1]/"})
+            EXPECT_FALSE(goes_direct({entry}, *parse_url(to))) << entry << " " << to;
+    }
+    EXPECT_TRUE(goes_direct({"10.0.0.1"}, *parse_url("http://10.0.0.1/")));
+    EXPECT_TRUE(goes_direct({".1"}, *parse_url("http://a.1/")));
+}
 TEST(proxy, hosts_of_some_networks_go_direct) {
     const auto direct = [](const std::string& entry, const std::string& to) {
         return goes_direct({entry}, *parse_url(to));

@@ -72,10 +72,12 @@ struct open_options {
     std::string proxy;
     // Hosts that are connected to directly, in the forms of NO_PROXY: "example.org" (it and all
     // names under it), ".example.org" or "*.example.org" (only names under it), an address, a
-    // network in CIDR notation ("192.168.0.0/16", "fd00::/8"; of hosts that are given by their
-    // address: no name is looked up for it), "*" (all); each with ":port" or without, then with
-    // IPv6 in brackets. Case, white space around it, a dot at the end of a name, and bits beyond a
-    // network's prefix do not matter. What is none of these names nothing.
+    // network in CIDR notation ("192.168.0.0/16", "fd00::/8"), "*" (all); each with ":port" or
+    // without, then with IPv6 in brackets. Case, white space around it, a dot at the end of a name,
+    // and bits beyond a network's prefix do not matter. What is none of these names nothing.
+    //
+    // Hosts that are given by their address are named by an address or a network only, never by the
+    // end of one (".0.1"), as with curl; and networks name no others: no name is looked up for it.
     std::vector<std::string> no_proxy;
 
     // TLS with the server, for https and wss. Null: certificates are verified with the system's
