@@ -153,6 +153,21 @@ bool any_has_token(std::string_view fields, std::string_view name, std::string_v
     return false;
 }
 
+// Whether If-None-Match says that the client has this response as it is, and not compressed: by its
+// strong tag, and not by the weak one.
+bool has_it_as_is(const header_list& asked, std::string_view etag) {
+    if (etag.empty() || etag.starts_with("W/")) return false;
+    bool strong = false;
+    bool weak = false;
+    for (const http::header& h : asked) {
+        if (!equals_ignoring_case(h.name, "if-none-match")) continue;
+        for (std::size_t at = h.value.find(etag); at != std::string_view::npos;
+             at = h.value.find(etag, at + etag.size()))
+            (h.value.substr(0, at).ends_with("W/") ? weak : strong) = true;
+    }
+    return strong && !weak;
+}
+
 }  // namespace
 
 void compressors::edit(response& res) {
@@ -160,25 +175,31 @@ void compressors::edit(response& res) {
     const exchange& e = response_access::of(res);
     const bool in_pieces = e.out != nullptr && !e.instead;
     if (e.file != nullptr) return;
-    // Has the Vary and the ETag that its 200 would have (RFC 9110 section 15.4.5).
+    // Has the Vary and the ETag of its 200 (RFC 9110 section 15.4.5), as far as they can be known.
     const bool unchanged = e.status == 304;
     if (!unchanged && (in_pieces ? e.out_length.has_value() || is_bodiless(e.status)
                                  : e.body.size() < options_.min_bytes))
         return;
     if (res.status() == 206 || res.header("Content-Encoding")) return;
-    if (!shrinks(res.header("Content-Type").value_or("text/plain"))) return;
+    const auto type = res.header("Content-Type");
+    if (!shrinks(type.value_or("text/plain"))) return;
     if (any_has_token(e.fields, "cache-control", "no-transform")) return;
+    // Also for HEAD, whose fields are to be those of GET.
+    const content_coding how = preferred_coding(res.request().headers(), codings_);
+    const std::string etag(res.header("ETag").value_or("W/"));
+    // It would have been compressed for this client, and was not: too small, say, or an image. A
+    // 304 may go without the type that tells.
+    const bool as_is =
+        unchanged && how != content_coding::identity && has_it_as_is(res.request().headers(), etag);
+    if (as_is && !type) return;
     if (!any_has_token(e.fields, "vary", "accept-encoding") &&
         !any_has_token(e.fields, "vary", "*"))
         res.header("Vary", "Accept-Encoding");
-    // Also for HEAD, whose fields are to be those of GET.
-    const content_coding how = preferred_coding(res.request().headers(), codings_);
-    if (how == content_coding::identity) return;
+    if (how == content_coding::identity || as_is) return;
     if (!unchanged) {
         if (!(in_pieces ? pack_pieces(res, how) : pack_whole(res, how))) return;
         res.header("Content-Encoding", to_string(how)).remove_header("Accept-Ranges");
     }
-    const std::string etag(res.header("ETag").value_or("W/"));
     if (!etag.starts_with("W/")) res.set_header("ETag", "W/" + etag);
 }
 

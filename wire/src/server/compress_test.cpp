@@ -45,6 +45,16 @@ struct compressed_responses : testing::compressed {
                 return res.status(304).send();
             res.send(whole);
         });
+        // A 304 is sent before the type is known.
+        r.get("/tagged/{kind}", [this](response res) {
+            res.header("ETag", "\"x\"");
+            const request& asked = res.request();
+            if (check_preconditions(asked.headers(), asked.method(), {.etag = "\"x\""}) ==
+                precondition::not_modified)
+                return res.status(304).send();
+            if (asked.param("kind") == "image") res.content_type("image/png");
+            res.send(asked.param("kind") == "small" ? std::string_view("small") : whole);
+        });
         server.emplace(std::move(r));
     }
 };
@@ -72,6 +82,27 @@ TEST_F(compressed_responses, a_304_has_the_tag_of_its_200) {
         EXPECT_EQ(ask("/tagged", accept + "\r\nIf-None-Match: " + tag),
                   "Accept-Encoding|" + tag + "|");
     }
+}
+TEST_F(compressed_responses, a_304_without_a_type_has_the_tag_that_its_client_has) {
+    for (const std::string target : {"/tagged/image", "/tagged/small", "/tagged/text"}) {
+        for (const method m : {method::get, method::head}) {
+            ask(target, "gzip", m);
+            const std::string tag = field("ETag");
+            const std::string vary = field("Vary");
+            EXPECT_EQ(tag, target == "/tagged/text" ? "W/\"x\"" : "\"x\"");
+            for (const std::string& named :
+                 {tag, "\"a\", " + tag, "\"a\"\r\nIf-None-Match: " + tag}) {
+                ask(target, "gzip\r\nIf-None-Match: " + named, m);
+                EXPECT_EQ(head.substr(9, 3), "304");
+                EXPECT_EQ(field("ETag"), tag) << target << " " << named;
+                EXPECT_EQ(field("Vary"), vary) << target << " " << named;
+            }
+        }
+    }
+    // Not known: as for a text.
+    for (const std::string named : {"*", "\"x\", W/\"x\""})
+        EXPECT_EQ(ask("/tagged/image", "gzip\r\nIf-None-Match: " + named),
+                  "Accept-Encoding|W/\"x\"|");
 }
 TEST_F(compressed_responses, what_is_left_alone) {
     EXPECT_EQ(ask("/small"), "small");

@@ -7,9 +7,11 @@
 // equally welcome: "gzip, deflate, br, zstd" of browsers gets zstd, where wire is built with it.
 // Left alone: 206, files, and responses that have a Content-Encoding already or Cache-Control:
 // no-transform. Vary says that the answer depends on Accept-Encoding, and a strong ETag becomes a
-// weak one, as the bytes are others now (RFC 9110 section 8.8.1). A client that accepts nothing
-// that can be made, not even the body as it is ("identity;q=0"), gets it as it is. It runs on the
-// thread that sends. Built without zlib, brotli and libzstd it does nothing.
+// weak one, as the bytes are others now (RFC 9110 section 8.8.1). A 304 has the Vary and the ETag
+// of its 200: where it has a strong one and the client's If-None-Match names that, the client has
+// the body as it was; else its Content-Type decides, text where it has none. A client that accepts
+// nothing that can be made, not even the body as it is ("identity;q=0"), gets it as it is. It runs
+// on the thread that sends. Built without zlib, brotli and libzstd it does nothing.
 //
 // Bodies in pieces (start_body()) are compressed too, on the thread that writes, unless their
 // length was announced: the peer is then to know it. Each write() is flushed, since it promises
