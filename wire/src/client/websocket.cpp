@@ -6,8 +6,9 @@
 //     opening       opener_    the opener's        opened() -> handshake; error -> over
 //     handshake     parser_    handshake_timeout   an accepted 101 -> open, and the caller is given
 //                                                  the session; any other answer -> over
-//     open          session_   the session's       session_finished() -> lingering; the connection
-//                                                  is lost, or the server answers no more -> over
+//     open          session_   write_timeout; the  session_finished() -> lingering; the connection
+//                              session's own       is lost, the server answers no more, or takes
+//                                                  nothing of what waits -> over
 //     lingering     session_   close_timeout; as   the server closes the connection, as RFC 6455
 //                              long as it takes    section 7.1.1 wants it -> over
 //                              what was sent,
@@ -269,7 +270,12 @@ private:
         }
         fail(*std::move(broken_));
     }
-    void before_send() override { last_write_ = owner_->loop->now(); }
+    // A blocking client looks while it sends: no loop runs in between.
+    void before_send() override {
+        last_write_ = owner_->loop->now();
+        if (session_ != nullptr && !lingering_ && !owner_->blocking)
+            owner_->loop->arm(timer_, last_write_ + options_.limits.write_timeout);
+    }
     time_point last_write() const noexcept override { return last_write_; }
     void on_drained() override {
         if (session_ == nullptr || lingering_) return;
@@ -283,6 +289,7 @@ private:
 
     void session_released() override {
         if (over_ || lingering_) return;
+        heard_since_ = owner_->loop->now();
         if (broken_) return receive_rest();
         if (!held_.empty()) consume_held();
         if (over_ || lingering_) return;
@@ -304,7 +311,9 @@ private:
     }
 
     void on_timer() {
-        if (session_ != nullptr) {
+        if (session_ != nullptr && !lingering_) {
+            look_at_writing();
+        } else if (session_ != nullptr) {
             // What was sent before the end is still being taken, but not for ever.
             const time_point due = std::min(last_write_ + options_.limits.close_timeout,
                                             lingering_since_ + options_.limits.write_timeout);
@@ -313,6 +322,19 @@ private:
         } else {
             fail({errc::timed_out, "no answer to the handshake within the time limit"});
         }
+    }
+
+    // Ends the session of a server that takes nothing, as servers end those of such clients. One
+    // that is not heard may have to be before it reads: its time begins when it is.
+    void look_at_writing() {
+        if (!is_full()) return;  // the next bytes arm the timer
+        const time_point now = owner_->loop->now();
+        const time_point since = session_->held ? now : std::max(last_write_, heard_since_);
+        const time_point due = since + options_.limits.write_timeout;
+        if (due > now) return owner_->loop->arm(timer_, due);
+        close(true);
+        session_->finish(close_code::abnormal, "the server takes nothing");
+        fail(errc::timed_out);
     }
 
     dialed_owner* owner_;
@@ -329,6 +351,7 @@ private:
     std::unique_ptr<detail::session_core> session_;
     timer timer_ = timer::calling<&dialed::on_timer>(this);
     time_point last_write_;
+    time_point heard_since_;  // the session was held before
     time_point lingering_since_;
     std::optional<error> broken_;  // why the connection has ended, while held_ is not empty
     bool lingering_ = false;

@@ -4,10 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <cerrno>
 #include <future>
+#include <memory>
 
 #include "raw_server.hpp"
 #include "served.hpp"
+#include "websocket/session_core.hpp"
 #include "ws_server.hpp"
 
 namespace wire::ws::websocket_test {
@@ -367,6 +370,76 @@ TEST(ws_dialer, owes_one_pong_to_a_server_that_takes_none) {
     for (const auto until = clock::now() + 10s; open != nullptr && clock::now() < until;)
         loop->run_once(10ms);
     EXPECT_EQ(open, nullptr);
+}
+TEST(ws_dialer, gives_up_a_server_that_goes_on_sending_and_takes_nothing) {
+    int failure = 0;
+    raw_server raw([&failure](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        while (::send(v.fd(), "\x81\x01x", 3, MSG_NOSIGNAL) == 3) std::this_thread::sleep_for(5ms);
+        failure = errno;
+    });
+    auto loop = *event_loop::create();
+    auto d = std::make_unique<dialer>(*loop);
+    dial_options options;
+    options.limits.write_timeout = 300ms;
+    std::string ending;
+    d->dial(raw.url("/", "ws"), options, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        (*opened)->on_close([&](session& s, std::uint16_t code, std::string_view reason) {
+            EXPECT_FALSE(s.is_open());
+            ending = std::to_string(code) + " " + std::string(reason);
+        });
+        (*opened)->send(std::string(20'000'000, 'x'), opcode::binary);
+    });
+    for (const auto until = clock::now() + 10s; ending.empty() && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(ending, "1006 the server takes nothing");
+    d.reset();
+    loop->run_once(10ms);
+    raw.finish();
+    EXPECT_EQ(failure, ECONNRESET);
+}
+// It may have to be heard before it reads.
+TEST(ws_dialer, gives_a_server_its_time_once_it_is_heard_again) {
+    constexpr std::size_t size = 20'000'000;
+    const std::string frame = "\x82\x7E\x27\x10" + std::string(10'000, 'y');
+    constexpr int frames = 3000;
+    std::atomic<std::size_t> taken = 0;
+    raw_server raw([&](raw_server& r) {
+        auto v = r.accept();
+        accept_handshake(v);
+        for (int i = 0; i < frames; ++i) v.send(frame);
+        std::this_thread::sleep_for(300ms);
+        std::string bytes(1'000'000, '\0');
+        while (taken < size + max_frame_header_bytes) {
+            const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), 0);
+            if (n <= 0) break;
+            taken += static_cast<std::size_t>(n);
+        }
+    });
+    auto loop = *event_loop::create();
+    dialer d(*loop);
+    dial_options options;
+    options.limits.write_timeout = 1s;
+    session* open = nullptr;
+    int heard = 0;
+    d.dial(raw.url("/", "ws"), options, [&](result<session*> opened) {
+        ASSERT_TRUE(opened);
+        open = *opened;
+        open->on_message([&](session&, message) { ++heard; });
+        open->on_close([&](session&, std::uint16_t, std::string_view) { open = nullptr; });
+        open->send(std::string(size, 'x'), opcode::binary);
+        detail::core_of(*open).hold();
+    });
+    for (const auto until = clock::now() + 1900ms; clock::now() < until;) loop->run_once(10ms);
+    ASSERT_NE(open, nullptr);
+    detail::core_of(*open).release();
+    for (const auto until = clock::now() + 10s;
+         taken < size + max_frame_header_bytes && open != nullptr && clock::now() < until;)
+        loop->run_once(10ms);
+    EXPECT_EQ(taken, size + max_frame_header_bytes);
+    EXPECT_EQ(heard, frames);
 }
 // As where the loop runs inside another.
 TEST(ws_dialer, closes_in_time_long_after_the_last_iteration) {

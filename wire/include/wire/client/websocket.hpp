@@ -49,7 +49,7 @@ class dialer_core;
 // How to open one session.
 struct dial_options : open_options, open_timeouts {
     // Bounds on what the server sends, and the session's own time limits (idle_timeout,
-    // close_timeout).
+    // write_timeout, close_timeout).
     wire::limits limits;
     // Names and values of further fields of the handshake, such as Origin or what
     // http::basic_auth() gives. Host replaces the one made from the URL; Connection, Upgrade, those
