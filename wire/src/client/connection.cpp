@@ -1,5 +1,6 @@
 // One connection of an HTTP client. Its phases are listed in connection.hpp; here they are in the
 // order of a request's life: opening, sending, the body out and in, the response, the end.
+// connection_head.cpp writes the heads of requests.
 #include "connection.hpp"
 
 #include <sys/socket.h>
@@ -7,22 +8,16 @@
 #include <algorithm>
 #include <utility>
 
+#include "kept_time.hpp"
 #include "proto/mended_head.hpp"
 #include "proto/rebase.hpp"
 #include "reply_access.hpp"
-#include "wire/proto/http_writer.hpp"
 
 namespace wire::http {
 
 namespace {
 
 using access = detail::reply_access;
-
-bool is_own_field(std::string_view name) noexcept {
-    return equals_ignoring_case(name, "content-length") ||
-           equals_ignoring_case(name, "transfer-encoding") ||
-           equals_ignoring_case(name, "connection");
-}
 
 // Whether it may share a connection with other requests: it can be sent again, and no callback of
 // the caller's can delay the others.
@@ -77,6 +72,8 @@ bool client_connection::start(std::unique_ptr<client_job>& job) {
         owner_->eager() && owner_->loop().now() - idle_since_ > std::chrono::milliseconds(1);
     if ((unwatched || !is_idempotent(job->request.method) || job->request.source) && !quiet())
         return false;
+    // No loop may have run to notice.
+    if (owner_->loop().now() > idle_until_) return false;
     job_ = std::move(job);
     used_before_ = true;
     send_request();
@@ -101,57 +98,6 @@ bool client_connection::append(std::unique_ptr<client_job>& job) {
     behind_->push_back(std::move(job));
     flush_later();
     return true;
-}
-
-// Writes the head, which does not depend on the answers to requests before it. On an error nothing
-// is written.
-errc client_connection::write_request(const client_job& job) {
-    const client_request& r = job.request;
-    const url& to = job.url;
-    // RFC 9112 section 3.2.2 asks for the whole URL where a proxy is sent the request.
-    auto head = origin_->forwarded
-                    ? head_writer::request(out(), to_string(r.method),
-                                           to.scheme + "://" + to.authority() + to.target)
-                    : head_writer::request(out(), to_string(r.method), to.target);
-    bool has_host = false;
-    bool has_te = false;
-    bool has_user_agent = false;
-    bool has_proxy_authorization = false;
-    for (const auto& [name, value] : r.headers) {
-        has_host = has_host || equals_ignoring_case(name, "host");
-        has_te = has_te || equals_ignoring_case(name, "te");
-        has_user_agent = has_user_agent || equals_ignoring_case(name, "user-agent");
-        has_proxy_authorization =
-            has_proxy_authorization || equals_ignoring_case(name, "proxy-authorization");
-    }
-    if (!has_host) head.field("Host", origin_->forwarded ? to.authority() : origin_->authority);
-    if (origin_->forwarded && !origin_->to.proxy->authorization.empty() &&
-        !has_proxy_authorization) {
-        head.field("Proxy-Authorization", origin_->to.proxy->authorization);
-    }
-    if (!owner_->options().user_agent.empty() && !has_user_agent)
-        head.field("User-Agent", owner_->options().user_agent);
-    for (const auto& [name, value] : r.headers) {
-        // RFC 9110 section 11.7.2: for the next proxy, not for whom its tunnel leads to.
-        const bool of_proxy =
-            origin_->to.tunnelled && equals_ignoring_case(name, "proxy-authorization");
-        if (is_own_field(name) || of_proxy) continue;
-        head.field(name, value);
-    }
-    if (has_te) head.field("Connection", "TE");  // RFC 9110 section 10.1.4
-    if (job.plan != nullptr) head.raw(job.plan->fields);
-    if (r.source) {
-        if (r.source.length) {
-            head.field("Content-Length", *r.source.length);
-        } else {
-            head.field("Transfer-Encoding", "chunked");
-        }
-        if (expects_continue(r)) head.field("Expect", "100-continue");
-    } else if (!r.body.empty() || r.method == method::post || r.method == method::put ||
-               r.method == method::patch) {
-        head.field("Content-Length", r.body.size());
-    }
-    return head.finish();
 }
 
 void client_connection::begin_response() {
@@ -492,8 +438,11 @@ void client_connection::finish_response(bool more_follows) {
         await_response();
         owner_->answered(std::move(job), std::move(got));
     } else if (keep) {
+        const std::chrono::milliseconds limit = std::min(
+            kept_time(answer().headers), wire::detail::capped(owner_->options().idle_timeout));
         idle_since_ = owner_->loop().now();
-        enter(phase::idle, owner_->options().idle_timeout);
+        idle_until_ = idle_since_ + limit;
+        enter(phase::idle, limit);
         owner_->became_idle(*this, std::move(job), std::move(reply_));
     } else {
         phase_ = phase::over;

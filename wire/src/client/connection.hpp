@@ -12,8 +12,8 @@
 //                                                        end, others behind -> waiting, for the
 //                                                        next; body_timeout -> over
 //     idle      nothing is under way                     start() -> sending, waiting or refused;
-//                                                        bytes, the peer's end, idle_timeout ->
-//                                                        over
+//                                                        bytes, the peer's end, idle_timeout or
+//                                                        the server's kept_time() -> over
 //     over      closed, and the owner knows              deleted at the end of the loop iteration
 //
 // Beside the phase, a response in pieces may be paused: reading stops, and so does the timer, until
@@ -127,7 +127,8 @@ public:
 
     // Connects, then sends `job`. Called once, before anything else.
     void open(std::unique_ptr<client_job> job);
-    // Only while idle. False, with the job untouched, when the peer has closed meanwhile.
+    // Only while idle. False, with the job untouched, when the peer has closed meanwhile, or the
+    // time is over for which the connection may be idle.
     bool start(std::unique_ptr<client_job>& job);
     // Whether append() would take the job, as far as can be known without writing it.
     bool accepts(const client_job& job) const noexcept;
@@ -206,6 +207,7 @@ private:
         behind_;  // sent after job_; none has been answered
     timer timer_ = timer::calling<&client_connection::on_timer>(this);
     time_point idle_since_{};
+    time_point idle_until_{};
     std::size_t left_before_ = 0;  // unsent bytes when timer_ was armed, in `waiting`
     phase phase_ = phase::opening;
     bool used_before_ = false;

@@ -109,7 +109,9 @@ struct client_options : open_options, client_timeouts {
     // a slow one delays those behind it. When such a connection breaks, its unanswered requests are
     // sent again on another, and pipelining to that origin stops.
     std::size_t max_pipelined = 1;
-    // How long an idle connection is kept.
+    // How long an idle connection is kept, at most: where the last response has a Keep-Alive field
+    // with "timeout=N", it is used for a second less than those N seconds (for half a second where
+    // N is 1), as the server may be closing it by then.
     std::chrono::milliseconds idle_timeout{60'000};
     // Whether answers of name look-ups are kept; not by default.
     name_cache_options name_cache;
