@@ -86,7 +86,8 @@ public:
     // Drops all connections: sessions are told close code `abnormal`, dials under way end with
     // errc::stopped. Those that callbacks begin meanwhile end so too, from the loop: after
     // errc::stopped there is no dialer to dial with. Must not be called from inside one of those
-    // callbacks. Waits for calls of open_options::resolve under way.
+    // callbacks or of the sessions', nor from what one calls (~async_client() has an example).
+    // Waits for calls of open_options::resolve under way.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;
