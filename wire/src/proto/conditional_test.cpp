@@ -16,6 +16,9 @@ TEST(conditional, dates_in_all_three_forms) {
     }
     EXPECT_EQ(parse_date("Wed Nov 16 08:49:37 1994"), 784975777);
     EXPECT_EQ(parse_date("Friday, 01-Jan-27 00:00:00 GMT"), 1798761600);
+    // Never more than 50 years ahead (section 5.6.7).
+    EXPECT_EQ(parse_date("Tuesday, 31-Dec-69 00:00:00 GMT"), 3155673600);
+    EXPECT_EQ(parse_date("Thursday, 01-Jan-70 00:00:00 GMT"), 0);
     for (const std::int64_t t : {0LL, 951782400LL, 1700000000LL, 4102444799LL}) {
         const auto text = format_date(t);
         EXPECT_EQ(parse_date({text.data(), text.size()}), t);

@@ -17,7 +17,8 @@
 namespace wire::http {
 
 // Seconds since 1970 of a date in any of the three forms of RFC 9110 section 5.6.7; none for
-// anything else, including a day that does not exist. Years of two digits are of 1970 to 2069.
+// anything else, including a day that does not exist. Years of two digits are of 1970 to 2069, as
+// in cookies: none is more than 50 years ahead, which that section forbids.
 WIRE_EXPORT std::optional<std::int64_t> parse_date(std::string_view text) noexcept;
 
 // What identifies one version of a representation.
