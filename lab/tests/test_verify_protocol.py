@@ -128,6 +128,30 @@ def test_silence_and_an_open_end(monkeypatch: pytest.MonkeyPatch) -> None:
         assert connection.is_closed_by_peer(5)
 
 
+def test_a_connection_that_is_closed_is_told_from_one_that_is_reset() -> None:
+    with socket.create_server((HOST, 0)) as listener:
+        peer = Peer(port=listener.getsockname()[1])
+        closed, reset = Connection(peer), Connection(peer)
+        (first, _), (second, _) = listener.accept(), listener.accept()
+        with first, second:
+            closed.close()
+            assert first.recv(1) == b""
+            reset.send(b"x")
+            reset.reset()
+            assert second.recv(1) == b"x"
+            with pytest.raises(ConnectionResetError):
+                second.recv(1)
+
+
+def test_a_shorter_wait_ends_with_its_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "TIMEOUT_S", 0.1)
+    with sending(b"", then_closes=False) as peer, connect(peer) as connection:
+        with connection.waiting_at_most(0.05), pytest.raises(PeerError, match=r"more in 0\.05 s"):
+            connection.read_exactly(1, "nothing")
+        with pytest.raises(PeerError, match=r"more in 0\.1 s"):
+            connection.read_exactly(1, "nothing")
+
+
 def test_nobody_there() -> None:
     with socket.create_server((HOST, 0)) as listener:
         peer = Peer(port=listener.getsockname()[1])

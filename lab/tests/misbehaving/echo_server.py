@@ -83,8 +83,10 @@ async def talk(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> No
 async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
         await talk(reader, writer)
-    except (asyncio.IncompleteReadError, ConnectionError, ValueError):
-        pass  # the client has gone, or it was no JSON
+    except (asyncio.IncompleteReadError, ConnectionError):
+        pass  # the client has gone
+    except (ValueError, KeyError, TypeError):
+        pass  # it was no JSON, or no count
     finally:
         writer.close()
 

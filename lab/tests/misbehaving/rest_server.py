@@ -52,7 +52,7 @@ class Handler(BaseHTTPRequestHandler):
         self.say(405, b"")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"] or 0))
+        body = self.read_body()
         self.posted += 1
         if self.path == "/test/status":
             self.say(405, b"")
@@ -62,6 +62,22 @@ class Handler(BaseHTTPRequestHandler):
             self.say(400, b"no JSON")
         else:
             self.process(b"Sending response: " + body)
+
+    def read_body(self) -> bytes:
+        size = int(self.headers["Content-Length"] or 0)
+        if FAULT == "ends_in_chunk" and "Transfer-Encoding" in self.headers:
+            size = -1  # to the end of the connection
+        try:
+            body = self.rfile.read(size)
+        except ConnectionResetError:
+            if FAULT == "ends_at_reset":
+                os._exit(7)
+            raise
+        if FAULT == "ends_in_body" and len(body) < size:
+            os._exit(7)
+        if size < 0 and not body.endswith(b"0\r\n\r\n"):
+            os._exit(7)
+        return body
 
     def process(self, reply: bytes) -> None:
         if FAULT == "caches_by_length":

@@ -4,9 +4,11 @@
 FAULT ``none`` does everything right, and shows that a test that finds a fault does not find it in
 everything; with the ending ``_over_tls`` it does so plain, and the fault over TLS;
 with ``_with_threads`` it does so with one thread, and the fault with several;
+with ``_in_workers`` likewise, and it has a process for each of its threads, which all listen;
+with ``_respawned`` its only worker is started again whenever it has ended;
 ``payload`` serves ``/payload/N`` as well;
 ``counts`` does, too, and keeps the number of its connections as ``cpp/floor`` does;
-``workers`` has a process for each of its threads.
+``workers`` has a process for each of its threads, of which one serves.
 """
 
 from __future__ import annotations
@@ -49,6 +51,10 @@ class Server:
         self.broadcasts = os.environ.get("WIREBENCH_WORKLOAD") == "ws.broadcast"
         self.subscribers: list[asyncio.StreamWriter] = []
         self.before = b""
+        self.listening: asyncio.Server | None = None
+        self.helper: subprocess.Popen[bytes] | None = None
+        if fault == "loses_a_process":
+            self.helper = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(3600)"])
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self.fault == "counts":
@@ -59,7 +65,10 @@ class Server:
             writer.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
         try:
             await self.talk(reader, writer)
-        except (asyncio.IncompleteReadError, asyncio.LimitOverrunError, ConnectionError):
+        except asyncio.IncompleteReadError as error:
+            if self.fault == "ends_in_head" and error.partial:
+                os._exit(7)
+        except (asyncio.LimitOverrunError, ConnectionError):
             pass
         except ValueError:  # no JSON
             pass
@@ -146,6 +155,13 @@ class Server:
             writer.write(self.before)
         try:
             await self.messages(reader, writer)
+        except asyncio.IncompleteReadError as error:
+            cut = {2: "ends_in_frame_head", 1000: "ends_in_payload"}.get(error.expected or 0)
+            if error.partial and self.fault == cut:
+                os._exit(7)
+        except ConnectionResetError:
+            if self.fault == "ends_at_reset":
+                os._exit(7)
         finally:
             if self.fault != "keeps_the_gone":
                 self.subscribers.remove(writer)
@@ -204,7 +220,12 @@ class Server:
                     data = data.replace(b",}", b"}")
                 if self.fault == "forgives_what_follows":
                     data = data[: data.rindex(b"}") + 1]
-                count = json.loads(data)["c"]
+                request = json.loads(data)
+                count = request.get("c") if isinstance(request, dict) else None
+                if not isinstance(count, int | float):
+                    if await self.refuse(request, writer):
+                        return
+                    continue
                 stamp: object = time.time()
                 if self.fault == "milliseconds":
                     stamp = time.time() * 1000
@@ -222,6 +243,28 @@ class Server:
                 )
             await writer.drain()
 
+    async def refuse(self, request: object, writer: asyncio.StreamWriter) -> bool:
+        """What is JSON but no count. Whether that ends the connection."""
+        if self.fault == "ends_at_no_object" and not isinstance(request, dict):
+            os._exit(7)
+        if self.fault == "ends_at_no_count" and request == {}:
+            os._exit(7)
+        if self.fault == "stops_at_no_count" and request == {}:
+            time.sleep(3600)
+        if self.fault == "takes_others_along":
+            for one in self.subscribers:
+                one.transport.abort()
+        if self.fault == "listens_no_more" and self.listening is not None:
+            self.listening.close()
+        if self.helper is not None:
+            self.helper.kill()
+            self.helper.wait()
+        if self.fault == "falls_silent":
+            await asyncio.sleep(3600)
+        if self.fault == "names_what_is_wrong":
+            writer.write(encode_frame(TEXT, b'{"error":"expected a count"}', mask=False))
+        return self.fault not in ("skips_what_is_wrong", "names_what_is_wrong")
+
 
 def main() -> None:
     fault = sys.argv[1]
@@ -230,7 +273,12 @@ def main() -> None:
     if fault.endswith("_with_threads"):
         several = int(os.environ["WIREBENCH_THREADS"]) > 1
         fault = fault.removesuffix("_with_threads") if several else "none"
+    in_workers = fault.endswith("_in_workers") and int(os.environ["WIREBENCH_THREADS"]) > 1
+    if fault.endswith("_in_workers"):
+        fault = fault.removesuffix("_in_workers") if in_workers else "none"
     address = os.environ["WIREBENCH_HOST"], int(os.environ["WIREBENCH_PORT"])
+    if fault.endswith("_respawned"):
+        respawn(fault.removesuffix("_respawned"), address)
     if fault == "crashes_at_start":
         print("no such table: users", file=sys.stderr)
         sys.exit(3)
@@ -252,7 +300,18 @@ def main() -> None:
         # The kernel takes connections for it until the backlog is full.
         with socket.create_server(address, backlog=4096):
             time.sleep(3600)
-    asyncio.run(run(fault, address))
+    for _ in range(int(os.environ["WIREBENCH_THREADS"]) - 1 if in_workers else 0):
+        if os.fork() == 0:
+            break
+    asyncio.run(run(fault, address, share=in_workers))
+
+
+def respawn(fault: str, address: tuple[str, int]) -> None:
+    """The first process has the socket, so that the port takes connections between two workers."""
+    with socket.create_server(address, backlog=1024) as listener:
+        while (worker := os.fork()) != 0:
+            os.waitpid(worker, 0)
+        asyncio.run(run(fault, address, listener=listener))
 
 
 def tls_context(fault: str) -> ssl.SSLContext | None:
@@ -270,20 +329,32 @@ def tls_context(fault: str) -> ssl.SSLContext | None:
     return context
 
 
-async def run(fault: str, address: tuple[str, int]) -> None:
+async def run(
+    fault: str,
+    address: tuple[str, int],
+    *,
+    share: bool = False,
+    listener: socket.socket | None = None,
+) -> None:
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     if fault not in ("ignores_sigterm", "leaves_children"):
         loop.add_signal_handler(signal.SIGTERM, stopped.set)
     # asyncio sets SO_REUSEADDR unless told not to: without it a port with lingering connections
     # cannot be had again.
-    server = await asyncio.start_server(
-        Server(fault).serve,
-        *address,
-        backlog=1024,
-        reuse_address=fault != "never_reuses_its_port",
-        ssl=tls_context(fault),
-    )
+    served, tls = Server(fault), tls_context(fault)
+    if listener is not None:
+        server = await asyncio.start_server(served.serve, sock=listener, backlog=1024, ssl=tls)
+    else:
+        server = await asyncio.start_server(
+            served.serve,
+            *address,
+            backlog=1024,
+            reuse_address=fault != "never_reuses_its_port",
+            reuse_port=share,
+            ssl=tls,
+        )
+    served.listening = server
     async with server:
         await stopped.wait()
     # Python 3.12 and newer would wait for connections that are still open.

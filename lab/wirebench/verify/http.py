@@ -8,9 +8,10 @@ line, a body with a known end.
 from __future__ import annotations
 
 import socket
+import struct
 import time
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -115,6 +116,11 @@ class Connection:
     def close(self) -> None:
         self._socket.close()
 
+    def reset(self) -> None:
+        """Ends the connection by RST (socket(7), SO_LINGER), as the end of a client's host may."""
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self._socket.close()
+
     def send(self, data: bytes) -> None:
         with interrupt.waiting():
             try:
@@ -171,38 +177,38 @@ class Connection:
 
     def read_rest(self, within_s: float) -> bytes:
         """What comes behind the last response, or has come: nothing, where nobody asked for it."""
-        before, self._timeout_s = self._timeout_s, within_s
-        try:
+        with self.waiting_at_most(within_s), suppress(PeerError):
             if not self._buffer:
                 self._fill()
-        except PeerError:
-            pass
-        finally:
-            self._timeout_s = before
         return bytes(self._buffer)
 
     def is_closed_by_peer(self, within_s: float) -> bool:
         """Whether the peer closes the connection in time without sending more."""
-        before, self._timeout_s = self._timeout_s, within_s
-        try:
-            return not self._buffer and not self._fill()
-        except PeerError:
-            return False
-        finally:
-            self._timeout_s = before
+        with self.waiting_at_most(within_s):
+            try:
+                return not self._buffer and not self._fill()
+            except PeerError:
+                return False
 
     def answers_or_closes(self, within_s: float) -> bool:
         """Whether the peer sends anything or ends the connection in time, be it by a reset."""
+        with self.waiting_at_most(within_s):
+            try:
+                self._fill()
+            except SilenceError:
+                return False
+            except PeerError:
+                return True
+            return True
+
+    @contextmanager
+    def waiting_at_most(self, within_s: float) -> Iterator[None]:
+        """Inside, reading gives up after this time."""
         before, self._timeout_s = self._timeout_s, within_s
         try:
-            self._fill()
-        except SilenceError:
-            return False
-        except PeerError:
-            return True
+            yield
         finally:
             self._timeout_s = before
-        return True
 
     def _fill(self) -> bool:
         """Read more. False at the end of the stream."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wirebench.catalog.model import ONE_PROCESS, Workload
@@ -36,6 +36,7 @@ from wirebench.verify.parity_checks import (
     quiet_check,
     slow_head_check,
 )
+from wirebench.verify.survival_checks import survival_checks
 from wirebench.verify.types import PLAIN, CheckResult, Traits, Verdict, verdict
 from wirebench.verify.websocket_workloads import broadcast_checks, count_checks, echo_checks
 
@@ -140,6 +141,8 @@ def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool)
         yield _nodelay(starts, server, peer)
         yield crowd_check(peer)
         yield quiet_check(lambda: server.process.output.total_bytes)
+        # After it: what ends a handler by an exception may print a line for each call.
+        yield from _survival(starts, server, peer)
         if timeouts:
             yield slow_head_check(peer)
 
@@ -171,6 +174,7 @@ def _tls_start(starts: _Starts, results: list[CheckResult]) -> Failure | None:
     def questions() -> Iterator[Check]:
         yield from _questions(starts.workload, peer, starts.traits)
         yield _nodelay(starts, server, peer)
+        yield from _survival(starts, server, peer)
 
     over_tls = (
         replace(check, id=f"tls.{check.id}", sent=f"{check.sent}, over TLS")
@@ -213,14 +217,17 @@ def _nodelay(starts: _Starts, server: Server, peer: Peer) -> Check:
     return nodelay_check(peer, starts.workload, server.process.pids, closes=starts.traits.closes)
 
 
-def _with_threads(workload: Workload, peer: Peer, traits: Traits) -> Iterator[Check]:
-    for check in _questions(workload, peer, traits):
-        if check.id in _WITH_THREADS:
-            yield replace(
-                check,
-                id=f"threads.{check.id}",
-                sent=f"{check.sent}, with WIREBENCH_THREADS={THREADS}",
-            )
+def _survival(starts: _Starts, server: Server, peer: Peer) -> Iterator[Check]:
+    return survival_checks(peer, starts.workload, server.process.pids, posts=starts.traits.posts)
+
+
+def _with_threads(checks: Iterable[Check]) -> Iterator[Check]:
+    for check in checks:
+        yield replace(
+            check,
+            id=f"threads.{check.id}",
+            sent=f"{check.sent}, with WIREBENCH_THREADS={THREADS}",
+        )
 
 
 def _sigterm(server: Server, id_: str, sent: str, *, required: bool = True) -> CheckResult:
@@ -290,9 +297,14 @@ def _second_start(starts: _Starts, port: int) -> Iterator[CheckResult]:
     )
     if workload not in ONE_PROCESS and traits.processes:
         yield _processes(server)
-    elif workload != "rest":
         yield from run_checks(
-            _with_threads(workload, Peer(port=port), traits),
+            _with_threads(_survival(starts, server, Peer(port=port))),
+            alive=lambda: not ended(server.process),
+        )
+    elif workload != "rest":
+        asked = _questions(workload, Peer(port=port), traits)
+        yield from run_checks(
+            _with_threads(check for check in asked if check.id in _WITH_THREADS),
             alive=lambda: not ended(server.process),
         )
     if workload == "rest":

@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import struct
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
+from wirebench.catalog.model import Workload
 from wirebench.catalog.workloads import payload
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame
 from wirebench.process import interrupt
@@ -545,3 +547,24 @@ def _plain(peer: Peer) -> str:
     if response.status < 400:
         raise Mismatch(expected="a status of 400 or more", received=response.describe())
     return response.describe()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Messages by number, each with only one right reply."""
+
+    asking: Callable[[int], str]
+    judge: Callable[[Frame, int, str], str]
+
+    def ask(self, websocket: WebSocket, number: int, where: str = "") -> None:
+        """Raises ``Mismatch`` if the reply is wrong."""
+        websocket.send_text(self.asking(number))
+        self.judge(websocket.read_message(), number, where)
+
+
+_ECHOED = Question(asking=_message, judge=_judge_echo)
+QUESTIONS: Mapping[Workload, Question] = {
+    "ws.echo": _ECHOED,
+    "ws.count": Question(asking=_number, judge=_judge_count),
+    "ws.broadcast": _ECHOED,  # to one who is alone
+}
