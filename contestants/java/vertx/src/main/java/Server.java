@@ -34,14 +34,23 @@ public final class Server extends VerticleBase {
     private static void count(ServerWebSocket socket) {
         socket.textMessageHandler(
                 message -> {
-                    try {
-                        long c = new JsonObject(message).getLong("c");
-                        long now = System.currentTimeMillis() / 1000;
-                        socket.writeTextMessage(new JsonObject().put("c", c).put("ts", now).encode());
-                    } catch (DecodeException error) {
-                        socket.close(INVALID_DATA, "expected JSON");
+                    Long c = countOf(message);
+                    if (c == null) {
+                        socket.close(INVALID_DATA, "expected a count");
+                        return;
                     }
+                    long now = System.currentTimeMillis() / 1000;
+                    socket.writeTextMessage(new JsonObject().put("c", c).put("ts", now).encode());
                 });
+    }
+
+    /** Null if there is none. */
+    private static Long countOf(String message) {
+        try {
+            return new JsonObject(message).getLong("c");
+        } catch (DecodeException | ClassCastException error) {
+            return null;
+        }
     }
 
     @Override
