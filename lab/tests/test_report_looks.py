@@ -58,8 +58,12 @@ def test_numbers_for_people() -> None:
     assert figure("memory_per_connection_bytes", 4096 * 1.5) == "6.00 KiB"
     assert figure("success_ratio", 0.99951) == "99.95%"
     assert figure("success_ratio", 1 - 1e-6) == "99.99%", "one message of a million is missing"
+    assert figure("success_ratio", 0.99996) == "99.99%"
     assert figure("success_ratio", 1.0) == "100%"
+    assert figure("unanswered_ratio", 2e-8) == "<0.01%", "one message of fifty million"
+    assert figure("unanswered_ratio", 0.0) == "0%"
     assert [percent(value) for value in (0.5, 1 - 1e-6, 1.0)] == ["50.0%", "99.9%", "100.0%"]
+    assert [percent(value) for value in (0.0, 1e-6)] == ["0.0%", "<0.1%"]
     assert figure("throughput_per_s", 123456.7) == "123,457"
     assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == [
         "0.012×",

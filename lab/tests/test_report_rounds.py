@@ -12,6 +12,7 @@ import pytest
 
 from synthetic_run import write_run
 from synthetic_world import World
+from wirebench.catalog.loads import RampLoad
 from wirebench.cli.console import EXIT_OK
 from wirebench.cli.main import run_app
 from wirebench.report import analyse_run, export_rounds
@@ -19,7 +20,14 @@ from wirebench.report.drawing import Style
 from wirebench.report.line_names import short_names, spread
 from wirebench.report.lines import curve_chart, round_steps
 from wirebench.report.palette import looks
-from wirebench.report.rounds import ALL_COLUMNS, COLUMNS, WITHOUT, ramp_curves, ramp_totals
+from wirebench.report.rounds import (
+    ALL_COLUMNS,
+    COLUMNS,
+    WITHOUT,
+    ramp_curves,
+    ramp_totals,
+    write_rounds,
+)
 from wirebench.stats.types import CellAnalysis
 from wirebench.store.rundir import StoredRun, read_run
 
@@ -139,6 +147,23 @@ def test_the_rounds_are_in_the_articles_columns(run: StoredRun, tmp_path: Path) 
     assert stored.rounds is not None
     assert float(last["time"]) == pytest.approx(stored.rounds[3]["elapsed_ns"] / 1e6)
     assert float(last["longest"]) > float(last["average"]) > float(last["shortest"])
+
+
+def test_one_missing_message_of_fifty_million_is_not_all(run: StoredRun, tmp_path: Path) -> None:
+    short = next(one for one in run.trials if one.cell == "burst-small" and one.rounds)
+    (first, *_) = short.rounds or ()
+    load = next(
+        one.cell.load for one in (run.plan.cells if run.plan else ()) if one.cell.id == short.cell
+    )
+    assert isinstance(load, RampLoad)
+    asked = first["clients"] * load.messages
+    shares = []
+    for answered in (asked, asked - 1e-6 * asked / 50, 0):
+        rounds = ({**first, "answered": answered},)
+        write_rounds(replace(run, trials=(replace(short, rounds=rounds),)), tmp_path)
+        with (tmp_path / "websocket.burst-small.csv").open(newline="") as file:
+            shares += [line["percentage"] for line in csv.DictReader(file)]
+    assert shares == ["100%", "99.9999%", "0%"]
 
 
 def test_all_of_a_round_is_in_a_table(run: StoredRun, tmp_path: Path) -> None:

@@ -190,6 +190,8 @@ def test_failures_are_named_once_with_what_was_sent_expected_and_received() -> N
         ("server_rss_peak_bytes", 3 * 2**20, "3.00 MiB"),
         ("success_ratio", 0.5, "50.0%"),
         ("success_ratio", 0.99999, "99.9%"),
+        ("success_ratio", 0.00001, "<0.1%"),
+        ("success_ratio", 0.0, "0.0%"),
         ("throughput_per_s", 123456.0, "123,456"),
         ("connections_opened", 1, "1"),
         ("p50_ns", None, ""),

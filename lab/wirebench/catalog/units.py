@@ -78,6 +78,16 @@ def parse_duration(text: object) -> int:
     return round(float(match[1]) * _WRITTEN[match[2]])
 
 
+def share_text(share: float, *, digits: int = 1) -> str:
+    """A share as a percentage. What is short of all is not rounded to 100%, and what is more than
+    nothing not to 0%: "99.9%", "<0.1%".
+    """
+    least = 10.0 ** -(digits + 2)
+    if 0 < share < least / 2:
+        return f"<{least:.{digits}%}"
+    return f"{min(share, 1 - least) if share < 1 else share:.{digits}%}"
+
+
 def count_of(number: int, what: str) -> str:
     """Such as "1 block" or "2 blocks"; ``what`` in the singular, with a plural in s."""
     return f"{number} {what}" if number == 1 else f"{number} {what}s"

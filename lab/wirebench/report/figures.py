@@ -15,6 +15,7 @@ from wirebench.catalog.units import (
     duration,
     scaled,
     scaled_with_interval,
+    share_text,
 )
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.summary import higher_is_better
@@ -190,14 +191,16 @@ def figure(metric: str, value: float) -> str:
     if metric.endswith("_bytes"):
         return scaled(value, BYTES)
     if metric.endswith("_ratio"):
-        # Not rounded to all while any is missing.
+        # Not rounded to all while any is missing, nor to none while there is any.
+        if 0 < value < 0.0001:
+            return "<0.01%"
         return f"{min(value * 100, 99.99):.4g}%" if value < 1 else "100%"
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
 def percent(value: float) -> str:
     """With one decimal, and not rounded to 100% while anything is missing."""
-    return f"{min(value, 0.999):.1%}" if value < 1 else "100.0%"
+    return share_text(min(value, 1.0))
 
 
 def times(value: float) -> str:

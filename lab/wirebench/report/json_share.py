@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import share_text
 from wirebench.report.facts import Facts
 from wirebench.report.figures import bound_sign, figure, figure_sign, value_of
 from wirebench.report.model import TableView
@@ -91,4 +92,4 @@ def _by_cpu(count: EntryAnalysis, echo: EntryAnalysis) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.0%}" if share > 0 else "none"
+    return share_text(share, digits=0) if share > 0 else "none"

@@ -253,12 +253,17 @@ def _articles_line(one: Round, load: RampLoad) -> tuple[object, ...]:
         _exact(_of("clients")(one)),
         _exact(count),
         total,
-        f"{count / total * 100:.6g}%" if total and count is not None else None,
+        _percentage(count / total) if total and count is not None else None,
         *(
             _milliseconds(FIGURES[name](one))
             for name in ("elapsed_ns", "max_ns", "min_ns", "mean_ns", "connect_elapsed_ns")
         ),
     )
+
+
+def _percentage(share: float) -> str:
+    """To six digits, and not rounded to all while a message is missing."""
+    return f"{min(share * 100, 99.9999):.6g}%" if share < 1 else "100%"
 
 
 def _whole_line(one: Round, load: RampLoad) -> tuple[object, ...]:

@@ -8,7 +8,15 @@ from itertools import pairwise
 from typing import Literal
 
 from wirebench.catalog.units import count_of
-from wirebench.report.figures import amount, bound_sign, figure_sign, names, noun, ratio_text
+from wirebench.report.figures import (
+    amount,
+    bound_sign,
+    figure_sign,
+    names,
+    noun,
+    percent,
+    ratio_text,
+)
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
 
 Tone = Literal["decided", "open", "nothing"]
@@ -219,4 +227,4 @@ def twin_sentence(analysis: RunAnalysis) -> str:
         f" On this host so far: {count_of(analysis.false_alarms, 'false alarm')} in"
         f" {count_of(analysis.twin_trials, 'twin')}"
     )
-    return f"{here}{ever} ({analysis.false_alarms / analysis.twin_trials:.1%})."
+    return f"{here}{ever} ({percent(analysis.false_alarms / analysis.twin_trials)})."

@@ -7,6 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
+from wirebench.catalog.units import share_text
 from wirebench.selftest.gaps import Gap, Share
 from wirebench.selftest.tables import BAND, Design
 from wirebench.selftest.verdicts import LIMIT, Row, Wanted
@@ -51,7 +52,7 @@ def verdict_table(rows: Sequence[Row]) -> Table:
             ", ".join(design.presets) if first else "",
             row.world,
             str(row.tables),
-            f"{row.false_tables / row.tables:.1%}" if row.tables else "",
+            share_text(row.false_tables / row.tables) if row.tables else "",
             str(row.wrong_signs),
             show_share(row.coverage),
             *(show_gap(row, place) for place in (0, 1)),
@@ -77,7 +78,7 @@ def _holds(row: Row) -> str:
 
 
 def show_share(share: Share | None) -> str:
-    return "" if share is None else f"{share.value:.1%} ± {1.96 * share.error:.1%}"
+    return "" if share is None else f"{share_text(share.value)} ± {1.96 * share.error:.1%}"
 
 
 def show_gap(row: Row, place: int) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from wirebench.catalog.link import Link
 from wirebench.catalog.loads import EachLoad
 from wirebench.catalog.studies import Cell
-from wirebench.catalog.units import duration
+from wirebench.catalog.units import duration, share_text
 from wirebench.stats.types import EntryAnalysis, TrialView
 from wirebench.stats.validity import number
 
@@ -214,7 +214,7 @@ def _tail(own: _Packets) -> str:
         if found.requests:
             parts.append(
                 f"{found.requests:,} of {own.requests:,} requests"
-                f" ({found.requests / own.requests:.1%}) {what}, after a median of"
+                f" ({share_text(found.requests / own.requests)}) {what}, after a median of"
                 f" {duration(found.median_ns)}"
             )
     retried = own.of("syn_retry")
