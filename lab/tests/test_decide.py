@@ -116,7 +116,7 @@ def test_a_server_that_fails_under_the_load_is_excluded_with_its_failure(results
         one for one in of(decision.excluded, "python/flask").findings if one.state == "fails"
     )
     assert reason.text.startswith("closed_early: ")
-    assert states(decision, "java/broken")["http.hello on 1000 connections"] in (
+    assert states(decision, "java/broken")["http.hello on 1,000 connections"] in (
         "borderline",
         "fails",
     )

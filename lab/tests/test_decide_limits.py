@@ -68,7 +68,7 @@ def test_broadcasts_answer_for_all_that_is_asked_of_them(tmp_path: Path) -> None
         assert found.state == "holds"
         assert found.where.startswith("websocket broadcast-1000, run ")
     assert states(answer(tmp_path, replace(question, connections=10_001)), "node/ws") == {
-        "ws.broadcast on 10001 connections": "unknown",
+        "ws.broadcast on 10,001 connections": "unknown",
         "p99 <= 1000 s": "unknown",
         "CPU per message <= 1.00 s": "unknown",
     }

@@ -101,6 +101,15 @@ def test_a_reversed_pair_disagrees(tmp_path: Path) -> None:
     assert order.disagree > 0
 
 
+def test_an_order_of_one_pair_is_said_as_one() -> None:
+    assert str(Order(agree=1, disagree=0, open=0)).startswith(
+        "order: 1 of 1 pair agrees, 0 disagree, 0 not separable here; Kendall's tau 1.00 to 1.00"
+    )
+    assert str(Order(agree=2, disagree=1, open=1)).startswith(
+        "order: 2 of 4 pairs agree, 1 disagrees, 1 not separable here;"
+    )
+
+
 def connecting_of(run: Path) -> Order:
     cells = analyse_run(read_run(run)).of_study("websocket")
     return beside(read(FOLDER / "websocket.toml"), cells)[1].order

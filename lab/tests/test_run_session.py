@@ -26,7 +26,7 @@ from fake_bench import (
     session,
 )
 from test_plan import contestant
-from wirebench.cli.announce import scope_notes
+from wirebench.cli.announce import done_text, scope_notes
 from wirebench.cli.publish import conclude
 from wirebench.cli.table import run_tables
 from wirebench.report import analyse_run
@@ -379,6 +379,18 @@ def test_a_run_killed_while_it_was_checking_starts_there(tmp_path: Path) -> None
     assert carry_out(session(tmp_path, second, left.info.selection, before=left)) == 0
     assert ("cpp/floor", "http.hello") not in second.checked
     assert len(second.ran) == 30
+
+
+def test_what_a_run_has_is_counted_in_words(tmp_path: Path) -> None:
+    one = session(tmp_path, FakeBench(crashing=set(EVERYBODY), cut_after=1), selection())
+    with pytest.raises(PowerCutError):
+        carry_out(one)
+    assert done_text(read_run(one.directory.path)) == (
+        "1 trial of this run is done and is not repeated"
+    )
+    text = io.StringIO()
+    conclude(one, status="interrupted", code=130, out=Console(file=text, width=300), command="run")
+    assert "interrupted with 1 trial done, all kept" in text.getvalue()
 
 
 def test_failures_noted_before_a_kill_are_not_noted_twice(tmp_path: Path) -> None:

@@ -307,14 +307,14 @@ def test_tables_say_what_was_found() -> None:
     assert "400.0 us" in text
     assert "-899.60 ms" in text
     assert "50 closed_early" in text
-    assert "0 of 1 runs" in text
+    assert "0 of 1 run" in text
     assert "none" in text
     void = Run(round=1, void="lag [p99] is 9 ms")
     group = Group(case=CONSTANT, load=LOAD, wanted=1, base=BASE, runs=(void,))
     assert table.missing_lines([group], ()) == [
         "missing: constant, constant, 1,000/s, round 1: lag [p99] is 9 ms"
     ]
-    assert table.summary(results, [group]) == "0 right, 2 wrong, 0 not decided; 1 of 1 runs void"
+    assert table.summary(results, [group]) == "0 right, 2 wrong, 0 not decided; 1 of 1 run void"
     some = [row("yes"), row("server"), row("undecided")]
     assert (
         table.summary(some, [])

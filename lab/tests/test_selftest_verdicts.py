@@ -233,7 +233,7 @@ def test_one_repeat_is_not_judged_by_what_it_cannot_see() -> None:
     assert not row("run effect", false=60).judged
     assert row("run effect", false=60, repeats=3).judged
     text = verdicts_text.summary([row("calm", false=0), row("run effect", false=60)])
-    assert text == "the limits hold in all 1 rows that count"
+    assert text == "the limits hold in the 1 row that counts"
 
 
 def test_good_statistics_hold_and_broken_ones_do_not() -> None:

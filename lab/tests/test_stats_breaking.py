@@ -89,7 +89,7 @@ def test_how_it_ended_is_said_and_hides_nothing() -> None:
 def test_without_a_round_the_trial_says_that_it_broke() -> None:
     late = "partial_errors: after its last round: closed_early 1"
     assert text_of(trial(round_of(1), warnings=(late,))) == (
-        "broke after its last round in 1 of 1 trials"
+        "broke after its last round in 1 of 1 trial"
     )
 
 

@@ -82,7 +82,7 @@ def test_what_a_runtime_needs_before_it_is_measured_is_done_and_not_measured(
         ("loses_a_sample", "reuse", "client_mismatch", "49 samples"),
         ("says_one_connection", "new", "client_mismatch", "connections: 1"),
         ("says_one_connection", "cold", "client_mismatch", "connections: 1"),
-        ("says_too_many", "reuse", "client_mismatch", "5001 connections"),
+        ("says_too_many", "reuse", "client_mismatch", "5,001 connections"),
         ("prints_nothing", "reuse", "client_failed", "(it printed nothing)"),
         ("chatters", "reuse", "client_failed", "a line of chatter"),
         ("crashes", "reuse", "client_failed", "(it printed nothing)"),

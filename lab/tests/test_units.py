@@ -1,10 +1,26 @@
-"""Shares in words."""
+"""Counts and shares in words."""
 
 from __future__ import annotations
 
 import pytest
 
-from wirebench.catalog.units import share_text
+from wirebench.catalog.units import count_of, share_text
+
+
+@pytest.mark.parametrize(
+    ("number", "words", "text"),
+    [
+        (0, ("block",), "0 blocks"),
+        (1, ("block",), "1 block"),
+        (2, ("valid block",), "2 valid blocks"),
+        (10_000, ("connection",), "10,000 connections"),
+        (1, ("entry", "entries"), "1 entry"),
+        (3, ("entry", "entries"), "3 entries"),
+        (0, ("process", "processes"), "0 processes"),
+    ],
+)
+def test_one_is_no_plural(number: int, words: tuple[str, ...], text: str) -> None:
+    assert count_of(number, *words) == text
 
 
 @pytest.mark.parametrize(

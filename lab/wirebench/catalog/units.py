@@ -88,6 +88,8 @@ def share_text(share: float, *, digits: int = 1) -> str:
     return f"{min(share, 1 - least) if share < 1 else share:.{digits}%}"
 
 
-def count_of(number: int, what: str) -> str:
-    """Such as "1 block" or "2 blocks"; ``what`` in the singular, with a plural in s."""
-    return f"{number} {what}" if number == 1 else f"{number} {what}s"
+def count_of(number: int, what: str, several: str | None = None) -> str:
+    """Such as "1 block" or "2,000 blocks"; ``what`` in the singular. ``several``: its plural, where
+    that is not an s more.
+    """
+    return f"{number:,} {what if number == 1 else several or f'{what}s'}"

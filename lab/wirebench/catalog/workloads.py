@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from wirebench.catalog.model import Workload
+from wirebench.catalog.units import count_of
 
 REST_BODY = '{"param1":42,"param2":"test"}'
 """The published comparison's body, made valid JSON."""
@@ -43,7 +44,7 @@ class WebSocketMessage:
     @property
     def sent(self) -> str:
         if self.payload_bytes is not None:
-            return f"a message of {self.payload_bytes:,} bytes"
+            return f"a message of {count_of(self.payload_bytes, 'byte')}"
         return f"the text message {self.text}"
 
     @property

@@ -48,6 +48,13 @@ def measuring_ns(scope: Scope, before: StoredRun | None) -> int:
     return left
 
 
+def done_text(before: StoredRun) -> str:
+    """What a run that is resumed has of its trials."""
+    done = sum(1 for record in before.trials if record.block > 0)
+    are = "is done and is" if done == 1 else "are done and are"
+    return f"{count_of(done, 'trial')} of this run {are} not repeated"
+
+
 def announce(
     scope: Scope,
     path: Path,
@@ -66,12 +73,14 @@ def announce(
     counts = f"{count_of(len(scope.needed), 'contestant')}, {count_of(len(scope.cells), 'cell')}"
     out.print(f"[bold]{names}[/] ({escape(selection.preset)}): {counts}", highlight=False)
     if scope.unbuilt:
-        count = f"{len(scope.unbuilt)} of {len(scope.needed)} are not built yet; builds are kept"
+        are = "is" if len(scope.unbuilt) == 1 else "are"
+        count = f"{len(scope.unbuilt)} of {len(scope.needed)} {are} not built yet; builds are kept"
         out.print(
             f"  building   about {rough_duration(scope.building_ns)} ({count})", highlight=False
         )
     out.print(f"  checking   about {rough_duration(checking_ns(scope, before))}", highlight=False)
-    trials = f"{entries} entries in {count_of(blocks, 'block')}, floor and twins among them"
+    in_blocks = f"{count_of(entries, 'entry', 'entries')} in {count_of(blocks, 'block')}"
+    trials = f"{in_blocks}, floor and twins among them"
     out.print(
         f"  measuring  about {rough_duration(measuring_ns(scope, before))} ({trials})",
         highlight=False,
@@ -84,10 +93,7 @@ def announce(
             highlight=False,
         )
     if before is not None:
-        done = sum(1 for record in before.trials if record.block > 0)
-        out.print(
-            f"  resumed    {done} trials of this run are done and are not repeated", highlight=False
-        )
+        out.print(f"  resumed    {done_text(before)}", highlight=False)
     if scope.budget_ns is not None and scope.budget_ns < scope.measuring_ns:
         fitting = blocks * scope.budget_ns // max(1, scope.measuring_ns)
         holds = f"holds about {count_of(fitting, 'block')}{too_few(fitting)}"

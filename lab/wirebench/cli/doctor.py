@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 import typer
 
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import open_catalog
 from wirebench.cli.console import EXIT_FAILED, console
 from wirebench.host import Problem, capture, diagnose, installable
@@ -34,9 +35,9 @@ def doctor() -> None:
     host = capture()
     out = console()
     memory = host.memory_bytes / 2**30
+    cores = count_of(host.cores, "core")
     out.print(
-        f"{host.cpu_model}, {host.cores} cores, {memory:.0f} GiB, {host.distribution}, Linux"
-        f" {host.kernel}",
+        f"{host.cpu_model}, {cores}, {memory:.0f} GiB, {host.distribution}, Linux {host.kernel}",
         markup=False,
     )
     problems = [*diagnose(catalog, fingerprint=host), *_busy()]

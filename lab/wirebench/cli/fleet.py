@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import Jobs, check_folder, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import Request, execute
@@ -182,7 +183,7 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
         links = _links(cluster, missing)
     for name, one in hosts.items():
         out.print(
-            f"{name}: {one['cores']} cores, {one['cpu_model']}, kernel {one['kernel']},"
+            f"{name}: {count_of(one['cores'], 'core')}, {one['cpu_model']}, kernel {one['kernel']},"
             f" {one['distribution']}",
             markup=False,
             highlight=False,

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any
 from rich.table import Table
 
 from wirebench.catalog.units import count_of
-from wirebench.cli.announce import checking_ns, measuring_ns, scope_notes, untimely_lines
+from wirebench.cli.announce import (
+    checking_ns,
+    done_text,
+    measuring_ns,
+    scope_notes,
+    untimely_lines,
+)
 from wirebench.cli.console import for_tables
 
 if TYPE_CHECKING:
@@ -60,7 +66,8 @@ def print_forecast(
 
     entries = sum(len(cell.planned.entries) for cell in scope.forecasts)
     blocks = sum(len(cell.planned.entries) * cell.planned.min_blocks for cell in scope.forecasts)
-    say(f"total: {count_of(len(scope.cells), 'cell')}, {entries} entries, {blocks} trials")
+    each = (count_of(entries, "entry", "entries"), count_of(blocks, "trial"))
+    say(f"total: {count_of(len(scope.cells), 'cell')}, {', '.join(each)}")
     for line in untimely_lines(scope):
         say(line)
     say(f"building   about {rough_duration(scope.building_ns)}")
@@ -78,8 +85,7 @@ def print_forecast(
     first, last = (clock(begin + (ahead + ns) / 1e9) for ns in (least, most))
     say(f"ends       about {first}" if first == last else f"ends       from {first} to {last}")
     if before is not None:
-        done = sum(1 for record in before.trials if record.block > 0)
-        say(f"resumed    {done} trials of this run are done and are not repeated")
+        say(f"resumed    {done_text(before)}")
     for note in scope_notes(scope):
         say(note)
 

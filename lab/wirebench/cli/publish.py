@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from wirebench.catalog.units import count_of
 from wirebench.cli.console import for_tables
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -44,9 +45,9 @@ def _say_the_end(session: Session, *, status: str, code: int, out: Console, comm
     for line in failure_lines(counted_trials(session.trials)):
         out.print(line, markup=False, highlight=False, soft_wrap=True)
     if status == "interrupted":
-        done = sum(1 for record in session.trials if record.block > 0)
+        done = count_of(sum(1 for record in session.trials if record.block > 0), "trial")
         out.print(
-            f"interrupted with {done} trials done, all kept; 'wirebench {command} --resume"
+            f"interrupted with {done} done, all kept; 'wirebench {command} --resume"
             f" {path.name}' completes the run",
             markup=False,
             highlight=False,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.console import console
 
@@ -74,10 +75,12 @@ def report(
     said = console()
     said.print(f"report: {page}", markup=False, soft_wrap=True)
     if charts is not None:
-        said.print(f"charts: {len(files)} files in {charts}", markup=False, soft_wrap=True)
+        written = count_of(len(files), "file")
+        said.print(f"charts: {written} in {charts}", markup=False, soft_wrap=True)
     if csv is not None:
         none = "" if tables else "; the run has no ramp"
-        said.print(f"rounds: {len(tables)} files in {csv}{none}", markup=False, soft_wrap=True)
+        written = count_of(len(tables), "file")
+        said.print(f"rounds: {written} in {csv}{none}", markup=False, soft_wrap=True)
     if open_:
         webbrowser.open(page.resolve().as_uri())
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import check_output
 from wirebench.cli.console import EXIT_OK, console, error_console, for_tables, say_warning
 from wirebench.process.native import find_native, missing_native
@@ -254,7 +255,7 @@ def selftest(
     also = (
         f"{' and the peers' if programs.peers else ''}{', real-time priority' if real_time else ''}"
     )
-    out.print(f"{repeats} x {each} runs, some {takes}{also}", highlight=False)
+    out.print(f"{repeats} x {count_of(each, 'run')}, some {takes}{also}", highlight=False)
     code = None
     # Drawn between runs only: a picture that moves wakes up a dozen times a second, on the core of
     # what is measured.

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from wirebench.catalog import CatalogError, find_root
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import check_folder
 from wirebench.cli.console import (
     EXIT_FAILED,
@@ -81,7 +82,8 @@ def check_verdicts(request: Request) -> int:
             out.print(text.sources_line(wanted.sources), markup=False, soft_wrap=True)
             takes = rough_duration(round(estimate_s(wanted, workers=workers) * 1e9))
             out.print(
-                f"{len(rows)} rows of {wanted.tables} tables, some {takes} on {workers} cores",
+                f"{count_of(len(rows), 'row')} of {count_of(wanted.tables, 'table')},"
+                f" some {takes} on {count_of(workers, 'core')}",
                 highlight=False,
             )
             with Progress(

@@ -218,7 +218,8 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str:
         remarks.append("generator-bound")
     if entry.starvation is not None:
         remarks.append(
-            f"starves up to {entry.starvation.requests:,} of {entry.starvation.of:,} connections"
+            f"starves up to {entry.starvation.requests:,} of"
+            f" {count_of(entry.starvation.of, 'connection')}"
         )
     if entry.warm_up in ("never steady", "slows down"):
         remarks.append(entry.warm_up)

@@ -12,6 +12,7 @@ import typer
 
 from wirebench.build import BuildResult, Builds, resolve_command
 from wirebench.catalog import CALLED, WORKLOADS, CatalogError, Contestant, Role, Workload
+from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import (
     Jobs,
     Selectors,
@@ -275,7 +276,7 @@ class _Session:
         made = sum(check.checked for check in verdict.checks)
         self.out.print(
             f"[{style}]{word}[/] {verdict.contestant} {_name(verdict.role, _workload(verdict))}: "
-            f"{right} of {made} checks in {verdict.elapsed_ns / 1e9:.1f} s",
+            f"{right} of {count_of(made, 'check')} in {verdict.elapsed_ns / 1e9:.1f} s",
             soft_wrap=True,
         )
         for line in _details(verdict, everything=self._everything):

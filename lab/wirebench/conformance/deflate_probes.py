@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 
+from wirebench.catalog.units import count_of
 from wirebench.conformance.asking import connected
 from wirebench.conformance.types import NotApplicableError, Probe, Target, probe
 from wirebench.conformance.websocket_probes import (
@@ -113,7 +114,8 @@ class Deflated:
                 data = self._inflated(data)
             except zlib.error as error:
                 raise Mismatch(
-                    expected="a message that inflates", received=f"{len(data)} bytes, {error}"
+                    expected="a message that inflates",
+                    received=f"{count_of(len(data), 'byte')}, {error}",
                 ) from error
         return Frame(opcode=opcode, payload=data)
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
+from wirebench.catalog.units import count_of
 from wirebench.conformance.asking import (
     FIELD_LINE,
     answered,
@@ -248,7 +249,7 @@ def _field_lines(raw: bytes) -> str:
     for line in lines:
         if not FIELD_LINE.fullmatch(line):
             raise Mismatch(expected="a name, a colon and text, on one line", received=show(line))
-    return f"{len(lines)} fields"
+    return count_of(len(lines), "field")
 
 
 def _fields_once(target: Target) -> str:
@@ -256,7 +257,7 @@ def _fields_once(target: Target) -> str:
     twice = [name for name in SINGLE_FIELDS if counts[name] > 1]
     if twice:
         raise Mismatch(expected="each of them once", received=f"twice: {', '.join(twice)}")
-    return f"{len(counts)} names"
+    return count_of(len(counts), "name")
 
 
 def _version_said(target: Target, version: str, path: str | None) -> str:
@@ -408,6 +409,7 @@ def _not_modified_fields(target: Target) -> str:
         status, _, fields = connection.read_head()
         body = connection.read_to_end()
     if status != 304 or dict(fields).get("etag") != etag or body:
-        received = f"{status}, ETag: {dict(fields).get('etag')}, {len(body)} bytes of content"
+        content = f"{count_of(len(body), 'byte')} of content"
+        received = f"{status}, ETag: {dict(fields).get('etag')}, {content}"
         raise Mismatch(expected=f"304, ETag: {etag}, no content", received=received)
     return f"304, ETag: {etag}"

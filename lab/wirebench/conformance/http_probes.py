@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from wirebench.catalog.units import count_of
 from wirebench.conformance.asking import (
     CLOSE_WITHIN_S,
     answered,
@@ -351,7 +352,7 @@ def _close(target: Target) -> str:
         if rest:
             raise Mismatch(
                 expected="nothing after the response",
-                received=f"{len(rest)} further bytes: {rest[:100]!r}",
+                received=f"{count_of(len(rest), 'further byte')}: {rest[:100]!r}",
             )
     return f"{response.status}, then the end"
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 
+from wirebench.catalog.units import count_of
 from wirebench.conformance.asking import (
     connected,
     head,
@@ -122,7 +123,7 @@ def _head(target: Target) -> str:
         following = connection.read_response()
         if following.status != 200:
             raise Mismatch(expected="200 to the GET behind it", received=following.describe())
-    return f"{status} with {len(headers)} fields; then 200"
+    return f"{status} with {count_of(len(headers), 'field')}; then 200"
 
 
 def _head_refused(target: Target, *, first: str, lines: list[str], host: bool) -> str:

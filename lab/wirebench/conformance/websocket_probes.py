@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import partial
 
+from wirebench.catalog.units import count_of
 from wirebench.conformance.asking import CLOSE_WITHIN_S, connected, head, is_end, refusal
 from wirebench.conformance.types import Probe, Target, probe
 from wirebench.frames import BINARY, CLOSE, CONTINUATION, PING, PONG, TEXT, encode_frame, new_key
@@ -148,7 +149,7 @@ def _handshake() -> Iterator[Probe]:
                 websocket = WebSocket(connection)
                 websocket.send_text("hi")
                 echoes(websocket, TEXT, b"hi")
-            return f"101 with {len(named)} fields, and an echo"
+            return f"101 with {count_of(len(named), 'field')}, and an echo"
 
         return _probe(name, standard, sent, "101, and an echo", run)
 
@@ -245,7 +246,7 @@ def _frames() -> Iterator[Probe]:
             yield _probe(
                 f"{name}_{length}",
                 "6455 5.6 MUST",
-                f"a {name} message of {length} bytes",
+                f"a {name} message of {count_of(length, 'byte')}",
                 "its echo",
                 talking(talk),
             )

@@ -187,15 +187,16 @@ def _measured(
         least, most = broken.clients
         added = _added(place.cell)  # the round before answered all
         if least - added < wanted:
-            at = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-            text = f"left messages unanswered at {at} connections"
-            text += f" in {broken.trials} of {broken.of} trials"
+            at = count_of(most, "connection")
+            at = at if least == most else f"{least:,} to {at}"
+            text = f"left messages unanswered at {at}"
+            text += f" in {broken.trials} of {count_of(broken.of, 'trial')}"
             always = broken.trials == broken.of and most - added < wanted
             state: State = "fails" if always else "borderline"
             return Finding(limit=limit, state=state, text=text, where=place.where)
     if entry.summary.failed:
         trials = entry.summary.trials + entry.summary.failed + entry.summary.voided
-        text = f"{entry.summary.failed} of {trials} trials failed"
+        text = f"{entry.summary.failed} of {count_of(trials, 'trial')} failed"
         return Finding(limit=limit, state="borderline", text=text, where=place.where)
     return Finding(limit=limit, state="holds", text="right", where=place.where)
 
@@ -255,7 +256,7 @@ def _held_against(
     text += _BEYOND if state == "borderline" else ""
     most = most_connections(place.cell.load)
     if most < (question.connections or 0):
-        text += f", on {most:,} connections"
+        text += f", on {count_of(most, 'connection')}"
         state = "borderline" if state == "holds" else state
     return Finding(limit=words, state=state, text=text, where=place.where)
 
@@ -316,7 +317,7 @@ def _standard(number: str, known: Known, name: str) -> Finding:
         text = "no run has its probes; a run after this command has"
         return Finding(limit=limit, state="unknown", text=text, command=command)
     broken = [one for one in counted if one["outcome"] == "failed"]
-    text = f"{len(counted) - len(broken)} of {len(counted)} probes"
+    text = f"{len(counted) - len(broken)} of {count_of(len(counted), 'probe')}"
     if broken:
         text += f"; broken: {', '.join(one['id'] for one in broken[:3])}"
         text += ", ..." if len(broken) > 3 else ""

@@ -60,7 +60,8 @@ class DuelLoad:
                 window_ns=self.window_ns,
             )
             over = count_of(self.connections, "connection")
-            title = f"{self.rate_per_s:g} requests a second over {over}"
+            requests = "request" if self.rate_per_s == 1 else "requests"
+            title = f"{self.rate_per_s:g} {requests} a second over {over}"
         if self.in_flight > 1:
             title += f", {self.in_flight} in flight on each"
         return Cell(

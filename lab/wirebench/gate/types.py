@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from wirebench.catalog.units import count_of
 from wirebench.gate.thresholds import Threshold
 
 State = Literal["holds", "regressed", "undecided", "invalid"]
@@ -75,8 +76,9 @@ class Found:
         """
         if earlier is None:
             return self
+        decided = f"decided after {count_of(earlier.blocks, 'block')}"
         rows = tuple(
-            replace(before, reason=before.reason or f"decided after {earlier.blocks} blocks")
+            replace(before, reason=before.reason or decided)
             if row.state == "undecided" and before.state in ("holds", "regressed")
             else row
             for row, before in zip(self.rows, earlier.rows, strict=True)

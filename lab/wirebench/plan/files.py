@@ -13,6 +13,7 @@ import math
 from wirebench.catalog.loads import most_connections
 from wirebench.catalog.model import ONE_PROCESS, Contestant
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import count_of
 
 SHARE = 0.8
 """How much of a process's open files its even share of the connections may fill. The kernel, or the
@@ -52,5 +53,5 @@ def too_few_files(contestant: Contestant, cell: Cell, *, open_files: int) -> str
     whose = ", which is its own limit" if files < open_files else ""
     return (
         f"{files:,} a process{whose}, and it is one process: too few for"
-        f" {most_connections(cell.load):,} connections"
+        f" {count_of(most_connections(cell.load), 'connection')}"
     )

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from wirebench.catalog.units import count_of
 from wirebench.process import procfs
 
 _SYSCALLS: Mapping[str, Mapping[int, str]] = {
@@ -48,9 +49,7 @@ def _threads(pids: Iterable[int]) -> str:
     waits = Counter(_wait(files) for pid in sorted(pids) for files in procfs.thread_waits(pid))
     if not waits:
         return "no thread is left"
-    return ", ".join(
-        f"{count} thread{'s' if count > 1 else ''} {wait}" for wait, count in waits.most_common()
-    )
+    return ", ".join(f"{count_of(count, 'thread')} {wait}" for wait, count in waits.most_common())
 
 
 def _wait(thread: procfs.ThreadWait) -> str:

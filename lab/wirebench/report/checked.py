@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import moment
 from wirebench.store.rundir import StoredRun
 from wirebench.store.verdicts import CheckedVerdicts, read_verdicts, worst_false_share
@@ -24,20 +25,21 @@ def _sentence(checked: CheckedVerdicts, presets: Sequence[str]) -> str:
     worst = worst_false_share(own)
     if worst is None:
         return ""
-    noise = f"Tables simulated with {checked.source}, {checked.entries} entries each"
+    entries = count_of(checked.entries, "entry", "entries")
+    noise = f"Tables simulated with {checked.source}, {entries} each"
     false = (
         f"a claim about two entries within the noise band of each other in"
         f" {worst.false_tables} of {worst.tables} at worst (world: {worst.world})"
     )
     wrong = sum(one.wrong_signs for one in own if one.counts)
-    signs = "no wrong sign" if not wrong else f"{wrong} wrong signs"
+    signs = "no wrong sign" if not wrong else count_of(wrong, "wrong sign")
     least = min(own, key=lambda one: (one.world != "calm", one.blocks))
     gaps = ""
     if least.gap_80 is not None:
         also = f", of {least.gap_95:.1%} in 95%" if least.gap_95 is not None else ""
         gaps = (
-            f" With {least.blocks} blocks ({least.world}) a gap of {least.gap_80:.1%} is found in"
-            f" 80% of the pairs{also}."
+            f" With {count_of(least.blocks, 'block')} ({least.world}) a gap of"
+            f" {least.gap_80:.1%} is found in 80% of the pairs{also}."
         )
     when = moment(checked.ended_unix_ns)
     return f"{noise} ('wirebench selftest --verdicts', {when}): {false}; {signs}.{gaps}"

@@ -7,6 +7,7 @@ from typing import Any
 
 from wirebench.catalog.loads import ClosedLoad, Load, on_all_cores, over_tls
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import figure, title
 from wirebench.report.histograms import Point, curve, merge
 from wirebench.report.lines import Curve, CurveKind
@@ -57,7 +58,7 @@ def ladder_curves(cells: Sequence[tuple[CellAnalysis, Cell]]) -> list[Curve]:
 def _kind(load: Load) -> str:
     size = load.payload_bytes if isinstance(load, ClosedLoad) else None
     return (
-        (f", {size:,} bytes each" if size is not None else "")
+        (f", {count_of(size, 'byte')} each" if size is not None else "")
         + (", over TLS" if over_tls(load) else "")
         + (", all cores" if on_all_cores(load) else "")
     )

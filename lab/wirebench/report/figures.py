@@ -310,7 +310,7 @@ def _other_connections_than_floor(entry: EntryAnalysis, floor: EntryAnalysis) ->
     for metric, words in (("connections_opened", "opened"), ("connections_resumed", "resumed")):
         own, its = value_of(entry, metric), value_of(floor, metric)
         if own is not None and its is not None and own != its:
-            yield f"it {words} {own:,.0f} connections, the floor {its:,.0f}"
+            yield f"it {words} {count_of(round(own), 'connection')}, the floor {its:,.0f}"
 
 
 def cpu_share(share: float | None) -> str:
@@ -417,8 +417,9 @@ def breaking_text(breaking: Breaking) -> str:
     """Where the ramps of an entry broke and why, as a sentence."""
     text = broke_at(breaking)
     if breaking.clients is not None:
-        text += f" ({_span(breaking.clients)} clients)"
-    text += f" in {breaking.trials} of {breaking.of} trials"
+        alone = breaking.clients == (1, 1)
+        text += f" ({_span(breaking.clients)} {'client' if alone else 'clients'})"
+    text += f" in {breaking.trials} of {count_of(breaking.of, 'trial')}"
     if breaking.unanswered is not None:
         text += f", {figure('unanswered_ratio', breaking.unanswered)} of its messages unanswered"
     why = [_CAUSES.get(kind, kind.replace("_", " ")) for kind in breaking.kinds]
@@ -450,4 +451,4 @@ def resumed_text(entry: EntryAnalysis) -> str | None:
     opened = entry.summary.metrics.get("connections_opened")
     if resumed is None or opened is None:
         return None
-    return f"resumed {resumed.median:,.0f} of {opened.median:,.0f} connections"
+    return f"resumed {resumed.median:,.0f} of {count_of(round(opened.median), 'connection')}"

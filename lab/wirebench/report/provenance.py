@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from wirebench.catalog.units import duration, scaled
+from wirebench.catalog.units import count_of, duration, scaled
 from wirebench.report.model import FailureView
 from wirebench.stats.types import (
     FailureCount,
@@ -102,7 +102,7 @@ def host_rows(host: Mapping[str, Any]) -> Iterable[tuple[str, str]]:
     """What is said of the host, or of each host and each pair of a fleet."""
     yield from _pair_rows(host.get("pairs") or {})
     for name, one in (host.get("hosts") or {}).items():
-        known = [one.get("cpu_model"), f"{one['cores']} cores" if one.get("cores") else None]
+        known = [one.get("cpu_model"), count_of(one["cores"], "core") if one.get("cores") else None]
         known += [f"kernel {one['kernel']}" if one.get("kernel") else None]
         known += [one.get("distribution"), one.get("virtualisation")]
         yield name, ", ".join(str(part) for part in known if part)

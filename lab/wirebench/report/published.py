@@ -13,6 +13,7 @@ from wirebench.catalog.published import (
     PublishedFigure,
     PublishedTable,
 )
+from wirebench.catalog.units import count_of
 from wirebench.report.figures import (
     FAILED,
     SIGNS,
@@ -104,7 +105,9 @@ class Order:
             return "order: no two figures of this table can be compared in one cell of the run"
         low, high = self.tau
         return (
-            f"order: {self.agree} of {self.pairs} pairs agree, {self.disagree} disagree,"
+            f"order: {self.agree} of {count_of(self.pairs, 'pair')}"
+            f" agree{'s' if self.agree == 1 else ''},"
+            f" {self.disagree} disagree{'s' if self.disagree == 1 else ''},"
             f" {self.open} not separable here; Kendall's tau {low:.2f} to {high:.2f}"
         )
 

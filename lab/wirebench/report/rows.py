@@ -142,9 +142,10 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> Iterable[str]
         yield resumed
     if entry.unranked and entry.summary.trials and not entry.is_floor and entry.twin_of is None:
         yield f"not ranked: {entry.unranked}"
+    tried = count_of(_tried(entry), "trial")
     for failure in entry.failures:
         if entry.summary.trials:
-            yield f"{failure.kind.replace('_', ' ')} in {failure.count} of {_tried(entry)} trials"
+            yield f"{failure.kind.replace('_', ' ')} in {failure.count} of {tried}"
     if entry.warm_up in ("warms up", "slows down"):
         yield entry.warm_up
     if entry.breaking is not None:

@@ -90,7 +90,7 @@ def _nothing(cell: CellAnalysis) -> str:
         return (
             f"Too few valid trials for a verdict: {most} at most in"
             f" {count_of(cell.blocks, 'block')};"
-            f" {void} were void. {care}"
+            f" {void} {'was' if void == 1 else 'were'} void. {care}"
         )
     reasons: dict[str, list[str]] = {}
     for entry in cell.entries:

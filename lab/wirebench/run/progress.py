@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from wirebench.catalog.loads import link_of
-from wirebench.catalog.units import rough_duration
+from wirebench.catalog.units import count_of, rough_duration
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
 from wirebench.store.records import VerifyRecord
@@ -117,7 +117,8 @@ class Lines:
         self._shown.add((key, trial.block))
         cell = self._cells[key]
         # Later blocks are without those who left.
-        trials = f"{len(cell.entries)} trials, " if trial.block <= cell.min_blocks else ""
+        early = trial.block <= cell.min_blocks
+        trials = f"{count_of(len(cell.entries), 'trial')}, " if early else ""
         self._say(
             f"{trial.study} {trial.cell}: block {trial.block} of"
             f" {max(cell.min_blocks, trial.block)}, {trials}about {rough_duration(left_ns)} left"

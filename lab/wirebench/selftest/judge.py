@@ -26,6 +26,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from wirebench.catalog.units import count_of
 from wirebench.selftest.cases import Case, Load
 from wirebench.selftest.laws import US, Span
 from wirebench.stats.summary import summarise
@@ -189,7 +190,7 @@ def _verdict(row: Row, *, asks_server: bool) -> tuple[Verdict, str]:
     if row.runs == 0 or row.off is None or row.truth is None:
         return "-", "too few samples"
     if not enough(row.runs, row.wanted):
-        return "undecided", f"measured in {row.runs} of {row.wanted} runs"
+        return "undecided", f"measured in {row.runs} of {count_of(row.wanted, 'run')}"
     lawful = abs(row.off.median) <= tolerance(row.truth.low)
     if row.server is None or row.off_server is None:
         return "yes" if lawful else "NO", ""
@@ -258,7 +259,11 @@ def error_row(case: Case, load: Load, found: Sequence[Errors], *, wanted: int) -
         server=shown.server,
         measured=shown.measured,
         verdict=verdict,
-        note=f"counted in {len(found)} of {wanted} runs" if verdict == "undecided" else "",
+        note=(
+            f"counted in {len(found)} of {count_of(wanted, 'run')}"
+            if verdict == "undecided"
+            else ""
+        ),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from wirebench.catalog.units import count_of
 from wirebench.selftest.cases import Case, Load
 from wirebench.selftest.judge import (
     MAX,
@@ -117,7 +118,7 @@ class Group:
         """The median over the runs: what each had is in the JSON."""
         often = median([run.evictions_per_s for run in self.valid]) or 0
         return (
-            f"typical run: others took wireload's core {often:.0f} times a second"
+            f"typical run: others took wireload's core {count_of(round(often), 'time')} a second"
             if often > _OFTEN_PER_S
             else ""
         )

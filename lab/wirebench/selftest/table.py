@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
+from wirebench.catalog.units import count_of
 from wirebench.selftest.beside import PeerRow
 from wirebench.selftest.judge import (
     ABSOLUTE_NS,
@@ -92,7 +93,7 @@ def error_table(results: Sequence[Result]) -> Table:
     for row in results:
         if isinstance(row, ErrorRow):
             counts = [show_counts(one) for one in (row.truth, row.server, row.measured)]
-            runs = f"{row.exact} of {row.runs} runs"
+            runs = f"{row.exact} of {count_of(row.runs, 'run')}"
             note = f" [dim]({row.note})[/]" if row.note else ""
             verdict = f"[{_STYLES[row.verdict]}]{row.verdict}[/]{note}"
             table.add_row(row.case, row.mode, f"{row.rate:,}", runs, *counts, verdict)
@@ -183,14 +184,14 @@ def summary(results: Sequence[Result], groups: Sequence[Group]) -> str:
     void = sum(run.void is not None for run in runs)
     return (
         f"{right} right{which}, {verdicts.count('NO')} wrong, "
-        f"{verdicts.count('undecided')} not decided; {void} of {len(runs)} runs void"
+        f"{verdicts.count('undecided')} not decided; {void} of {count_of(len(runs), 'run')} void"
     )
 
 
 def engine_line(groups: Sequence[Group], asked: str | None) -> str:
     """What carried the loads. It is wireload's affair, run by run, where nobody asked for one."""
     counts = Counter(run.engine for group in groups for run in group.runs if run.engine)
-    said = ", ".join(f"{name} in {count} runs" for name, count in sorted(counts.items()))
+    said = ", ".join(f"{name} in {count_of(had, 'run')}" for name, had in sorted(counts.items()))
     return f"engine: {said or 'none'} ({'as wireload chose' if asked is None else 'asked for'})"
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from rich.table import Table
 
-from wirebench.catalog.units import share_text
+from wirebench.catalog.units import count_of, share_text
 from wirebench.selftest.gaps import Gap, Share
 from wirebench.selftest.tables import BAND, Design
 from wirebench.selftest.verdicts import LIMIT, Row, Wanted
@@ -94,8 +94,9 @@ def _gap_text(gap: Gap) -> str:
 
 def legend(wanted: Wanted) -> str:
     worlds = "\n".join(f"  {name}: {EXPLAINED[name]}" for name in wanted.worlds)
+    entries = count_of(wanted.entries, "entry", "entries")
     return (
-        f"Each table has {wanted.entries} entries and a twin; true figures are 0 or just the noise"
+        f"Each table has {entries} and a twin; true figures are 0 or just the noise"
         f" band ({BAND:.0%}) apart, so that every claim is false.\n"
         "blocks: '6 to 28' are looked at as a run looks, and entries leave when the stop rule lets"
         " them.\n"
@@ -117,9 +118,13 @@ def summary(rows: Sequence[Row]) -> str:
     if not judged:
         return "nothing was simulated"
     if not failed:
-        return f"the limits hold in all {len(judged)} rows that count"
+        return f"the limits hold in {'the' if len(judged) == 1 else 'all'} {_that_count(judged)}"
     named = ", ".join(f"{blocks_text(row.design)} blocks, {row.world}" for row in failed)
-    return f"the limits do not hold in {len(failed)} of {len(judged)} rows that count: {named}"
+    return f"the limits do not hold in {len(failed)} of {_that_count(judged)}: {named}"
+
+
+def _that_count(rows: Sequence[Row]) -> str:
+    return count_of(len(rows), "row that counts", "rows that count")
 
 
 def to_json(wanted: Wanted, rows: Sequence[Row]) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def why_unranked(
         return _without_figure(data) if measured else "not run"
     valid = len(data.values(name, data.planned.cell.primary))
     if valid < settings.min_blocks:
-        return f"{valid} valid block{'s' if valid > 1 else ''}; a rank needs {settings.min_blocks}"
+        return f"{count_of(valid, 'valid block')}; a rank needs {settings.min_blocks}"
     if warm_up == "never steady":
         return NEVER_STEADY
     return None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from wirebench.catalog.link import Link
 from wirebench.catalog.loads import EachLoad
 from wirebench.catalog.studies import Cell
-from wirebench.catalog.units import duration, share_text
+from wirebench.catalog.units import count_of, duration, share_text
 from wirebench.stats.types import EntryAnalysis, TrialView
 from wirebench.stats.validity import number
 
@@ -142,7 +142,7 @@ def _more(excess_ns: float, own: _Packets, floor: _Packets, link: Link, messages
 
 
 def _trips(count: int) -> str:
-    return f"{count:,} round trip{'' if count == 1 else 's'}"
+    return count_of(count, "round trip")
 
 
 def _causes(own: _Packets, floor: _Packets, messages: int) -> Iterable[_Cause]:
@@ -189,18 +189,18 @@ def _reopened(own: _Packets, floor: _Packets) -> Iterable[_Cause]:
             extra_ns=more * closed.wait_ns / closed.times,
             text=(
                 "a new connection where the floor kept one: the server closes it (in"
-                f" {closed.connections:,} of {own.connections:,} connections, for"
-                f" {own.requests:,} requests)"
+                f" {closed.connections:,} of {count_of(own.connections, 'connection')}, for"
+                f" {count_of(own.requests, 'request')})"
             ),
         )
 
 
 def _seen(found: _Waited, own: _Packets) -> str:
     """In how many requests and connections; a handshake has no request."""
-    connections = f"{found.connections:,} of {own.connections:,} connections"
+    connections = f"{found.connections:,} of {count_of(own.connections, 'connection')}"
     if not found.requests:
         return f" (in {connections})"
-    return f" (in {found.requests:,} of {own.requests:,} requests, {connections})"
+    return f" (in {found.requests:,} of {count_of(own.requests, 'request')}, {connections})"
 
 
 def _tail(own: _Packets) -> str:
@@ -213,15 +213,15 @@ def _tail(own: _Packets) -> str:
         found = own.of(name)
         if found.requests:
             parts.append(
-                f"{found.requests:,} of {own.requests:,} requests"
+                f"{found.requests:,} of {count_of(own.requests, 'request')}"
                 f" ({share_text(found.requests / own.requests)}) {what}, after a median of"
                 f" {duration(found.median_ns)}"
             )
     retried = own.of("syn_retry")
     if retried.times:
         parts.append(
-            f"{retried.connections:,} of {own.connections:,} connections sent their first segment"
-            f" again, after a median of {duration(retried.median_ns)}"
+            f"{retried.connections:,} of {count_of(own.connections, 'connection')} sent their first"
+            f" segment again, after a median of {duration(retried.median_ns)}"
         )
     return f"the tail: {'; '.join(parts)}" if parts else ""
 

@@ -10,6 +10,7 @@ from scipy import special
 
 from wirebench.catalog.loads import OpenLoad, on_all_cores, over_tls
 from wirebench.catalog.studies import Cell
+from wirebench.catalog.units import count_of
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import NoiseBand, TwinNoise, TwinRecord
 
@@ -50,7 +51,7 @@ def noise_band(
     widen it, and one clear difference does. ``of`` names the twins in ``source``.
     """
     count = len(twins)
-    named = f"{count} {'twin' if count == 1 else 'twins'}{of and ' of '}{of} on this host"
+    named = f"{count_of(count, 'twin')}{of and ' of '}{of} on this host"
     if not count:
         return NoiseBand(
             d=settings.min_noise,

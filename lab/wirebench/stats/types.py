@@ -13,6 +13,7 @@ from typing import Literal
 
 from wirebench.catalog.loads import Kind
 from wirebench.catalog.model import Role, Unit
+from wirebench.catalog.units import count_of
 from wirebench.trial.record import TrialRecord as TrialView
 
 __all__ = [
@@ -347,7 +348,7 @@ class RunEffect:
         match self.source:
             case "repeats":
                 return (
-                    f"{self.repeats} repeats: what differs between them"
+                    f"{count_of(self.repeats, 'repeat')}: what differs between them"
                     f" ({self.deviation:.1%} of a ratio) is in every interval"
                 )
             case "blocks":
@@ -356,7 +357,7 @@ class RunEffect:
                     " and so in every interval"
                 )
             case "host":
-                runs = "1 earlier run" if self.repeats == 1 else f"{self.repeats} earlier runs"
+                runs = count_of(self.repeats, "earlier run")
                 return (
                     f"one repeat: what differed between repeats of {runs} on this host"
                     f" ({self.deviation:.1%} of a ratio) is in every interval"

@@ -9,6 +9,7 @@ from hdrh.histogram import HdrHistogram
 
 from wirebench.catalog.loads import ClientLoad
 from wirebench.catalog.model import Contestant
+from wirebench.catalog.units import count_of
 from wirebench.process.client import ClientRun, Report
 from wirebench.process.process import Process
 from wirebench.process.start import describe_end, tail_of
@@ -29,8 +30,8 @@ def judge_client(
     ``server_end`` says how the server ended, if it did.
     """
     asked = (
-        f"{load.operations} operations after {load.warmup} to warm up, "
-        f"{load.policy}, {load.payload_bytes} bytes"
+        f"{count_of(load.operations, 'operation')} after {load.warmup} to warm up, "
+        f"{load.policy}, {count_of(load.payload_bytes, 'byte')}"
     )
     kind: FailureKind
     report, expected, received = run.report, None, tail_of(process)
@@ -59,7 +60,7 @@ def judge_client(
 
 def _problem(run: ClientRun) -> str:
     errors = run.report.errors if run.report is not None else 0
-    return run.problem or (f"reported {errors} errors" if errors else "failed")
+    return run.problem or (f"reported {count_of(errors, 'error')}" if errors else "failed")
 
 
 def _mismatch(report: Report, samples: int, load: ClientLoad) -> tuple[str, str] | None:
@@ -69,10 +70,10 @@ def _mismatch(report: Report, samples: int, load: ClientLoad) -> tuple[str, str]
     if report.operations != load.operations:
         wrong = (f"operations: {load.operations}", f"operations: {report.operations}")
     elif samples != load.operations:
-        wrong = (f"{load.operations} samples of 8 bytes", f"{samples} samples")
+        wrong = (f"{count_of(load.operations, 'sample')} of 8 bytes", count_of(samples, "sample"))
     elif load.policy != "reuse" and report.connections < operations:
         wrong = (
-            f"a connection for each of {operations} operations",
+            f"a connection for each of {count_of(operations, 'operation')}",
             f"connections: {report.connections}",
         )
     elif report.connections == 0:

@@ -10,6 +10,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
+from wirebench.catalog.units import count_of
 from wirebench.trial.wireload import DocumentError, Latency
 
 ENOUGH_BEYOND = 10
@@ -71,7 +72,8 @@ def _decoded(part: Latency) -> HdrHistogram:
         raise DocumentError(f"wireload: latency: histogram: not read: {error}") from error
     if found.get_total_count() != part.count:
         raise DocumentError(
-            f"wireload: latency: expected a histogram of {part.count} samples, got one of"
+            "wireload: latency: expected a histogram of"
+            f" {count_of(part.count, 'sample')}, got one of"
             f" {found.get_total_count()}"
         )
     return found

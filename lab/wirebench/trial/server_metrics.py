@@ -14,6 +14,7 @@ from wirebench.catalog.loads import (
     StormLoad,
     most_connections,
 )
+from wirebench.catalog.units import count_of
 from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
@@ -337,8 +338,8 @@ def failure_of(
         f"{kind} {count}" for kind, count in sorted(errors.items(), key=lambda item: -item[1])
     )
     figures = (
-        f"{document.requests.ok} right replies of {document.requests.sent} requests; errors:"
-        f" {counts or 'none'}"
+        f"{count_of(document.requests.ok, 'right reply', 'right replies')} of"
+        f" {count_of(document.requests.sent, 'request')}; errors: {counts or 'none'}"
     )
     figures += "".join(f"; {_LIMITS[kind]}" for kind in errors if kind in _LIMITS)
     first = document.first_error
@@ -415,6 +416,6 @@ def partial_errors(document: Document, load: ServerLoad) -> str:
     if isinstance(load, RampLoad):
         for one in document.rounds or ():
             if one.answered < one.round * load.add * load.messages:
-                broke = f"in round {one.round} with {one.clients} connections"
+                broke = f"in round {one.round} with {count_of(one.clients, 'connection')}"
                 break
     return f"partial_errors: {broke}: {errors or 'unanswered messages'}"

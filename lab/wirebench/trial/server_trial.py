@@ -22,6 +22,7 @@ from wirebench.catalog.loads import (
     link_of,
     most_connections,
 )
+from wirebench.catalog.units import count_of
 from wirebench.catalog.warmup import lacking_ns
 from wirebench.process import procfs
 from wirebench.process.cores import choose_cores
@@ -226,6 +227,7 @@ class ServerTrial:
         while (held := procfs.open_files(server.pids())) < wanted:
             if holder.wait(_LOOK_S) is not None or time.monotonic_ns() > deadline:
                 kind: FailureKind = "hung" if server.exit_code() is None else "crashed"
+                missing = count_of(connections, "connection")
                 if holder.exit_code() == wireload.EXIT_USAGE:
                     kind = "generator_failed"  # of a load that this host does not hold
                 holder.stop()  # what it said is complete then
@@ -233,8 +235,8 @@ class ServerTrial:
                     Failure(
                         kind=kind,
                         phase="load",
-                        message=f"no {connections:,} connections stood before it was to be killed",
-                        expected=f"{wanted:,} open files",
+                        message=f"no {missing} stood before it was to be killed",
+                        expected=count_of(wanted, "open file"),
                         received=f"{held:,}; the generator said: {tail_of(holder)}",
                     )
                 )

@@ -22,7 +22,7 @@ from wirebench.catalog.loads import (
     RampLoad,
     StormLoad,
 )
-from wirebench.catalog.units import duration, exact_duration
+from wirebench.catalog.units import count_of, duration, exact_duration
 from wirebench.catalog.workloads import GivenRequest, Request, WebSocketMessage
 
 ServerLoad = ClosedLoad | OpenLoad | EachLoad | RampLoad | IdleLoad | StormLoad | BroadcastLoad
@@ -210,7 +210,7 @@ class QuotaUse(_Part):
         """In words."""
         quota = "a CPU quota" if self.cpu_quota is None else f"a CPU quota of {self.cpu_quota:g}"
         return (
-            f"{quota} stopped the {who} in {self.throttled_periods or 0:,} periods, for"
+            f"{quota} stopped the {who} in {count_of(self.throttled_periods or 0, 'period')}, for"
             f" {duration(self.throttled_ns or 0)}"
         )
 

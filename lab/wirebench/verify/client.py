@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from wirebench.catalog.loads import ClientLoad, ClientPolicy, HostName, Method
 from wirebench.catalog.model import CALLED, SCHEMES, TLS_SCHEMES, Scheme, Workload
+from wirebench.catalog.units import count_of
 from wirebench.process.certificates import Certificates, issue
 from wirebench.process.client import ClientRun, run_client
 from wirebench.process.cores import choose_cores
@@ -157,8 +158,9 @@ class _Says:
         named = load.host == "localhost"
         name = f"post.{name}" if post else f"localhost.{name}" if named else name
         self._name = f"{load.scheme}.{name}" if load.tls else name
+        size = count_of(load.payload_bytes, "byte")
         self._sent = (
-            f"{load.scheme}, {'POST, ' if post else ''}{load.policy}, {load.payload_bytes} bytes,"
+            f"{load.scheme}, {'POST, ' if post else ''}{load.policy}, {size},"
             f" {load.warmup} to warm up, {load.operations} operations"
             + (", to localhost, where ::1 refuses" if named else "")
             + (f", {besides}" if besides else "")
@@ -246,10 +248,12 @@ def _right(
     )
     most = traits.kept_connections if load.policy == "reuse" else wanted
     least = 1 if load.policy == "reuse" else wanted
+    wanted_text = count_of(most, "connection")
+    wanted_text = wanted_text if least == most else f"{least} to {wanted_text}"
     yield says.that(
         "connections",
         least <= counts.connections <= most,
-        expected=f"{most if least == most else f'{least} to {most}'} connections at the server",
+        expected=f"{wanted_text} at the server",
         received=counts.connections,
     )
     yield from _samples(says, run, wall_ns=report.wall_ns)
@@ -269,7 +273,7 @@ def _samples(says: _Says, run: ClientRun, *, wall_ns: int) -> Iterator[CheckResu
         "samples",
         len(samples) == OPERATIONS and bool((samples > 0).all()),
         expected=f"{OPERATIONS} samples above 0 in WIREBENCH_SAMPLES",
-        received=f"{len(samples)} samples: {samples[:5].tolist()}",
+        received=f"{count_of(len(samples), 'sample')}: {samples[:5].tolist()}",
     )
     # Operations run one after another, so their sum cannot exceed the total.
     total = int(samples.sum()) if len(samples) else 0
@@ -362,7 +366,8 @@ def _reported(says: _Says, run: ClientRun, process: Process) -> Iterator[CheckRe
     if not ends.passed:
         return
     errors = run.report.errors if run.report is not None else None
-    said = f"{describe_end(process)}, {'no JSON line' if errors is None else f'{errors} errors'}"
+    line = "no JSON line" if errors is None else count_of(errors, "error")
+    said = f"{describe_end(process)}, {line}"
     yield says.that(
         "reported",
         run.exit_code != 0 and errors != 0,
@@ -386,5 +391,5 @@ def _closing(scope: Scope, program: Program, load: ClientLoad) -> Iterator[Check
         "connections_said",
         said == counts.connections,
         expected=f"what the server counted: {counts.connections}",
-        received=f"{said}, with {run.report.errors} errors",
+        received=f"{said}, with {count_of(run.report.errors, 'error')}",
     )

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from wirebench.catalog.loads import Method
+from wirebench.catalog.units import count_of
 from wirebench.catalog.workloads import payload
 from wirebench.frames import (
     BINARY,
@@ -277,7 +278,7 @@ def _check_posted(method: str, path: str, headers: dict[str, str], body: bytes) 
         raise _ProtocolError(f"the Content-Type {kind}, not application/octet-stream")
     size = path.removeprefix("/payload/")
     if not size.isdigit() or body != payload(int(size)):
-        raise _ProtocolError(f"POST {path} with {len(body)} bytes: {body[:40]!r}")
+        raise _ProtocolError(f"POST {path} with {count_of(len(body), 'byte')}: {body[:40]!r}")
 
 
 async def _read_frame(reader: asyncio.StreamReader) -> tuple[int, bool, bytes]:

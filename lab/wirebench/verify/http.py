@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from wirebench.catalog.units import count_of
 from wirebench.process import interrupt
 from wirebench.process.ports import HOST
 
@@ -257,7 +258,7 @@ class Connection:
                 )
             if not (text.isascii() and text.isdigit()) or int(text) > MAX_BODY_BYTES:
                 raise PeerError(f"Content-Length: {text}")
-            body = self.read_exactly(int(text), f"a body of {text} bytes")
+            body = self.read_exactly(int(text), f"a body of {count_of(int(text), 'byte')}")
         else:
             # Legal (RFC 9112 section 6.3), but it ends the connection.
             body = self.read_to_end()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 
+from wirebench.catalog.units import count_of
 from wirebench.verify.checks import Check, Mismatch
 from wirebench.verify.http import Connection, Peer, Response, at, connect, request, show
 
@@ -49,11 +50,10 @@ class Exchange:
 
     @property
     def sent(self) -> str:
-        with_body = (
-            ""
-            if self.body is None
-            else f" with {len(self.body)} bytes: {self.body[:100].decode(errors='replace')}"
-        )
+        with_body = ""
+        if self.body is not None:
+            shown = self.body[:100].decode(errors="replace")
+            with_body = f" with {count_of(len(self.body), 'byte')}: {shown}"
         return f"{self.method} {self.path}{with_body}"
 
     @property
@@ -182,7 +182,7 @@ def in_turn(id_: str, peer: Peer, several: Sequence[Exchange]) -> Check:
                 with at(where):
                     connection.send(one.request(peer))
                     one.judge(connection.read_response(), where=where)
-        return f"{len(several)} right replies"
+        return count_of(len(several), "right reply", "right replies")
 
     return Check(
         id=id_,

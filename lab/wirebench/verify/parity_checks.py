@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 
 from wirebench.catalog.model import Workload
+from wirebench.catalog.units import count_of
 from wirebench.process import interrupt
 from wirebench.process.nodelay import UnreadableError, has_nodelay
 from wirebench.process.ports import HOST
@@ -142,7 +143,7 @@ def quiet_check(printed: Callable[[], int]) -> Check:
         count = printed()
         if count > QUIET_BYTES:
             raise Mismatch(expected=expected, received=f"{count:,} bytes")
-        return f"{count:,} bytes"
+        return count_of(count, "byte")
 
     return Check(
         id="parity.quiet",

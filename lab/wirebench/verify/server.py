@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from wirebench.catalog.model import ONE_PROCESS, Workload
+from wirebench.catalog.units import count_of
 from wirebench.process import interrupt, ports, process
 from wirebench.process.certificates import issue
 from wirebench.process.cores import choose_cores
@@ -254,7 +255,7 @@ def _processes(server: Server) -> CheckResult:
         required=True,
         sent=f"a start with WIREBENCH_THREADS={THREADS}",
         expected=f"{THREADS} processes, since its manifest has processes = true",
-        received=f"{found} process{'' if found == 1 else 'es'}",
+        received=count_of(found, "process", "processes"),
     )
 
 

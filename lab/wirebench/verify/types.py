@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from wirebench.catalog.model import Contestant, Role
+from wirebench.catalog.units import count_of
 from wirebench.process.types import Failure
 
 
@@ -119,7 +120,7 @@ def verdict(
         failure = Failure(
             kind="nonconformant",
             phase="verify",
-            message=f"{len(failed)} of {len(checks)} checks failed: {names}",
+            message=f"{len(failed)} of {count_of(len(checks), 'check')} failed: {names}",
             sent=first.sent,
             expected=first.expected,
             received=first.received,

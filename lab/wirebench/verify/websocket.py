@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from wirebench.catalog.units import count_of
 from wirebench.frames import (
     BINARY,
     CLOSE,
@@ -85,7 +86,7 @@ class WebSocket:
             raise PeerError(f"a frame of {size} bytes")
         return Frame(
             opcode=opcode,
-            payload=self.connection.read_exactly(size, f"a frame of {size} bytes"),
+            payload=self.connection.read_exactly(size, f"a frame of {count_of(size, 'byte')}"),
             fin=bool(first & 0x80),
         )
 
