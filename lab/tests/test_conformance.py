@@ -14,12 +14,11 @@ import pytest
 
 from probed_servers import BAD, GOOD, Reply, outcome, probe, server
 from test_conformance_websocket import deflating
-from wirebench.cli.conformance import _show, list_lines, report, section_lines
+from wirebench.cli.conformance import _show, report
 from wirebench.cli.console import console
 from wirebench.cli.main import run_app
 from wirebench.conformance import (
     PARTS,
-    UNPROBED,
     Level,
     ProbeResult,
     Target,
@@ -285,29 +284,6 @@ def test_a_wrong_handshake_is_not_answered_with_101(id_: str) -> None:
 def test_nothing_unoffered_may_be_agreed() -> None:
     agreed = deflating("permessage-deflate", 15)
     assert outcome("handshake_nothing_unoffered", agreed).outcome == "failed"
-
-
-def test_the_command_lists_the_probes(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run_app(["conformance", "--list"]) == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[-1].endswith(" MAY")
-    places = [line.split(" | ")[0] for line in lines[2:-2]]
-    assert places.index("| RFC 9112 3.2") < places.index("| RFC 9112 7.1")
-    assert sum(int(part.split()[0]) for part in lines[-1].split(", ")) == len(places)
-
-
-DOCS = Path(__file__).resolve().parents[2] / "docs"
-
-
-def test_the_page_of_sections_is_what_the_command_prints() -> None:
-    page = (DOCS / "conformance.md").read_text(encoding="utf-8")
-    assert page.partition("\n| section")[2] == "\n".join(section_lines())[len("| section") :] + "\n"
-
-
-def test_a_section_has_probes_or_a_reason_why_not() -> None:
-    probed = {line.split(" | ")[0] for line in list_lines() if line.startswith("| RFC")}
-    assert len({section for section, _ in UNPROBED}) == len(UNPROBED)
-    assert not {f"| {section}" for section, _ in UNPROBED} & probed
 
 
 def test_pipelines_keep_bodies_apart() -> None:

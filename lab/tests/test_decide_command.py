@@ -105,6 +105,7 @@ def test_the_command_prints_the_shortlist_and_its_sources(
         (["--client", "ftp"], "--client: expected one of http"),
         (["--client", "http", "--tls"], "are for servers"),
         (["--client", "http", "--connections", "5"], "are for servers"),
+        (["--client", "http", "--rate", "1000"], "--rate, --throughput, "),
         (["--client", "http", "--must", "rfc9112"], "are for servers"),
         (["--client", "http", "--memory", "1MiB"], "are for servers"),
         (["--workload", "rest", "--memory", "10 apples"], "--memory: expected a size"),

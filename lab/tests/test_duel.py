@@ -18,6 +18,7 @@ from run_project import Project, alive
 from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import ClosedLoad
 from wirebench.catalog.model import SCHEMES
+from wirebench.cli.duel_options import check_effects
 from wirebench.cli.duel_run import Given, given_by
 from wirebench.cli.main import run_app
 from wirebench.duel.revisions import split_range
@@ -532,6 +533,17 @@ def test_a_server_that_runs_already_is_measured_where_it_is(project: Project) ->
     assert "its CPU and memory are not known" in output
 
 
+RUNNING = ("http://127.0.0.1:1", "http://127.0.0.1:2")
+
+
+def test_options_that_have_an_effect_stand_beside_each_other() -> None:
+    """One command among addresses is started; a rate needs no turns."""
+    of_commands = {name: f"--{name}" for name in ("cwd", "env", "ready", "start_timeout")}
+    check_effects(of_commands, ["./one", RUNNING[0]], turns=True, rate=None, blocks=None)
+    check_effects({"turns": "--no-turns"}, RUNNING, turns=False, rate=5.0, blocks=None)
+    check_effects({}, RUNNING, turns=True, rate=5.0, blocks=2)
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [
@@ -552,6 +564,11 @@ def test_a_server_that_runs_already_is_measured_where_it_is(project: Project) ->
         (["a", "b", "--rate", "5", "--budget", "0.0ms"], "--budget: expected more than 0"),
         (["a", "b", "--start-timeout", "0s"], "--start-timeout: expected more than 0"),
         (["a", "b", "--build", "make"], "--build"),
+        ([*RUNNING, "--cwd", "/", "--env", "A=1"], "--cwd, --env: expected a command that starts"),
+        ([*RUNNING, "--ready", "/"], "--ready: expected a command that starts a server"),
+        ([*RUNNING, "--start-timeout", "5s"], "--start-timeout: expected a command that starts"),
+        (["a", "b", "--rate", "5", "--turns"], "--turns: expected no --rate with it"),
+        (["a", "b", "--blocks", "2", "--budget", "2m"], "--budget: expected no --blocks with it"),
         (["http://127.0.0.1:8080", "--git", "main.."], "--git: expected a command"),
         (["a", "b", "--cwd", "/nowhere/at/all"], "--cwd"),
         (["a", "b", "--json", "/nowhere/at/all/x.json"], "/nowhere"),

@@ -209,6 +209,8 @@ def test_what_is_not_known_of_an_address_is_refused(
         (["a", "--baseline", "x", "--budget", "2m", "-c", "50"], "no --connections, --budget with"),
         (["a", "--baseline", "x"], "RUN: expected"),
         (["a", "b", "--cell", "c"], "expected --baseline"),
+        (["http://a", "http://b", "--ready", "/"], "--ready: expected a command that starts"),
+        (["a", "b", "--blocks", "9", "--budget", "5m"], "--budget: expected no --blocks with it"),
         (["a", "b", "--junit", "/nowhere/at/all/x.xml"], "/nowhere"),
         (["a", "b", "--out", "/bin/sh"], "--out: expected a folder"),
         (["a", "b", "--thresholds", "/nowhere/at/all/x.toml"], "not read"),

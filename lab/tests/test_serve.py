@@ -219,6 +219,7 @@ def test_decide_answers_what_the_form_asks(application: Application) -> None:
         ("what=server+of+rest&connections=many", "connections: expected a number"),
         ("what=server+of+rest&rate=1e400", "rate: expected a number"),
         ("what=client+of+http&tls=yes", "are for servers"),
+        ("what=client+of+http&rate=5", "are for servers"),
         ("&".join(f"x{one}=1" for one in range(40)), "at most 30 fields"),
     ],
 )

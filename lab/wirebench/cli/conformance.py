@@ -15,7 +15,7 @@ from rich.text import Text
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.units import count_of
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_output, refuse_beside
 from wirebench.cli.console import EXIT_FAILED, console
 
 # Imported where it is used, so that --help does not wait for it.
@@ -30,6 +30,7 @@ def register(app: typer.Typer) -> None:
 
 
 def conformance(
+    context: typer.Context,
     urls: Annotated[
         list[str] | None,
         typer.Argument(
@@ -55,7 +56,12 @@ def conformance(
     ] = False,
     json_file: Annotated[
         Path | None,
-        typer.Option("--json", metavar="FILE", help="Write all results to this file as JSON."),
+        typer.Option(
+            "--json",
+            metavar="FILE",
+            help="Write all results to this file as JSON; with --list the probes, which are then"
+            " not printed.",
+        ),
     ] = None,
 ) -> None:
     """Send the probes of RFC 9110, 9112, 6455 and 7692 to a running server. Some are hostile.
@@ -65,8 +71,7 @@ def conformance(
     from wirebench.conformance import PARTS, probes_for, run_probes
 
     if listing or sections:
-        for line in list_lines() if listing else section_lines():
-            console().print(line, markup=False, highlight=False, soft_wrap=True)
+        _list(context, json_file)
         return
     if not urls:
         raise CatalogError(
@@ -87,6 +92,36 @@ def conformance(
         )
     if any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _list(context: typer.Context, json_file: Path | None) -> None:
+    """``--list`` or ``--sections``."""
+    listing = context.params["listing"]
+    option = "--list" if listing else "--sections"
+    beside = ("listing", "json_file") if listing else ("sections",)
+    refuse_beside(context, option, beside, why="nothing is sent to a server")
+    check_output("--json", json_file)
+    if json_file is not None:
+        json_file.write_text(json.dumps(list_records(), indent=1) + "\n", encoding="utf-8")
+        return
+    for line in list_lines() if listing else section_lines():
+        console().print(line, markup=False, highlight=False, soft_wrap=True)
+
+
+def list_records() -> list[dict[str, str]]:
+    """The probes of ``list_lines``, with the keys that their results have."""
+    return [
+        {
+            "part": one.part,
+            "id": one.id,
+            "document": one.document,
+            "section": one.section,
+            "level": one.level,
+            "sent": one.sent,
+            "expected": one.expected,
+        }
+        for one in _every_probe()
+    ]
 
 
 def list_lines() -> Iterator[str]:

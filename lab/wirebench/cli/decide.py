@@ -16,6 +16,7 @@ from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.cli.arguments import check_finite, check_known, check_output
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console, for_tables
 from wirebench.cli.report import RESULTS
+from wirebench.decide.question import RATE_PER_S
 from wirebench.decide.text import alike, headline, rank_text, sources
 
 if TYPE_CHECKING:
@@ -58,11 +59,14 @@ def decide(
         ),
     ] = False,
     rate: Annotated[
-        float,
+        float | None,
         typer.Option(
-            "--rate", min=0, help="The load, per second, at which --p99 and --cpu are looked up."
+            "--rate",
+            min=0,
+            help="Of a server: the load, per second, at which --p99 and --cpu are looked up."
+            f" Default: {RATE_PER_S:g}.",
         ),
-    ] = 1000.0,
+    ] = None,
     by: Annotated[
         str,
         typer.Option(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebench.cli.arguments import check_outputs, options_given
+from wirebench.cli.arguments import check_outputs, given_parameters, options_given
 from wirebench.cli.console import (
     EXIT_FAILED,
     EXIT_UNAVAILABLE,
@@ -151,6 +151,7 @@ def duel(
         "duel",
         commands,
         options=options_given(context, without=unrepeated),
+        written=given_parameters(context),
         path=path,
         websocket=websocket,
         tls=tls,

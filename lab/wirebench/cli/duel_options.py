@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from wirebench.catalog import CatalogError
 
 LOAD = "Load"
 SERVERS = "Servers"
@@ -86,7 +89,7 @@ Turns = Annotated[
         help=(
             "The servers run side by side and are under load in turns of some hundredths of a"
             " second, so that what disturbs the host disturbs all alike; not with --rate."
-            " --no-turns: one server runs at a time."
+            " --no-turns, and with --rate: one server runs at a time."
         ),
         rich_help_panel=LOAD,
     ),
@@ -156,7 +159,7 @@ Blocks = Annotated[
     typer.Option(
         "--blocks",
         min=1,
-        help="Exactly this many blocks, instead of --budget.",
+        help="Exactly this many blocks, in place of --budget.",
         rich_help_panel=RESULT,
     ),
 ]
@@ -172,3 +175,38 @@ Out = Annotated[
     Path | None,
     typer.Option("--out", help="The folder for the run's directory.", rich_help_panel=RESULT),
 ]
+
+
+OF_COMMANDS = ("cwd", "env", "ready", "start_timeout")
+"""The parameters that say how a command's server is started."""
+
+
+def check_effects(
+    written: Mapping[str, str],
+    words: Sequence[str],
+    *,
+    turns: bool,
+    rate: float | None,
+    blocks: int | None,
+) -> None:
+    """``CatalogError`` where an option that was given would change nothing. ``written``: what was
+    given, by the parameter's name.
+    """
+    from wirebench.duel.sides import address_of
+
+    unused = [written[name] for name in OF_COMMANDS if name in written]
+    if unused and words and all(address_of(word) is not None for word in words):
+        raise CatalogError(
+            f"{', '.join(unused)}: expected a command that starts a server, got only addresses of"
+            " servers that run already; leave it out, or give a command"
+        )
+    if "turns" in written and turns and rate is not None:
+        raise CatalogError(
+            "--turns: expected no --rate with it: at a rate, one server is measured after another;"
+            " leave out one of them"
+        )
+    if "budget" in written and blocks is not None:
+        raise CatalogError(
+            "--budget: expected no --blocks with it: so many blocks are measured, however long they"
+            " take; leave out one of them"
+        )

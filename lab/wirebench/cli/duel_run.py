@@ -7,7 +7,7 @@ import secrets
 import shlex
 import subprocess
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -19,6 +19,7 @@ from wirebench.catalog.loads import REPLY_TIMEOUT_NS
 from wirebench.catalog.units import count_of, parse_duration, rough_duration
 from wirebench.cli.arguments import check_finite, check_folder, default_jobs, open_catalog
 from wirebench.cli.console import EXIT_FAILED, EXIT_UNAVAILABLE, console, say_error, say_warning
+from wirebench.cli.duel_options import check_effects
 from wirebench.cli.execute import RESULTS
 
 # Everything of the later stages is imported where it is used: it takes most of a second, and --help
@@ -121,6 +122,7 @@ def request_of(
     words: Sequence[str],
     *,
     options: Sequence[str],
+    written: Mapping[str, str],
     path: str,
     websocket: bool,
     tls: bool,
@@ -143,8 +145,9 @@ def request_of(
     seed: int | None,
     out: Path | None,
 ) -> DuelRequest:
-    """The options of ``duel_options``. ``CatalogError`` where one is wrong. ``options``: those of
-    the command line that repeat the duel, but the seed.
+    """The options of ``duel_options``. ``CatalogError`` where one is wrong or changes nothing.
+    ``options``: those of the command line that repeat the duel, but the seed. ``written``: see
+    ``given_parameters``.
     """
     from wirebench.duel.sides import address_of, check_schemes, environment_of
 
@@ -171,6 +174,7 @@ def request_of(
         raise CatalogError(f"--cwd: expected a folder, got {str(cwd)!r}")
     if build is not None and git is None:
         raise CatalogError("--build: expected --git BASE..HEAD with it, got none")
+    check_effects(written, words, turns=turns, rate=rate, blocks=blocks)
     addresses = [word for word in words if address_of(word) is not None]
     if git is not None and addresses:
         raise CatalogError(

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
-from wirebench.cli.arguments import check_outputs, options_given, refuse_beside
+from wirebench.cli.arguments import (
+    check_outputs,
+    given_parameters,
+    options_given,
+    refuse_beside,
+)
 from wirebench.cli.console import EXIT_UNAVAILABLE, console, for_tables, say_warning, write_file
 from wirebench.cli.duel_options import (
     RESULT,
@@ -183,6 +188,7 @@ def gate(
             "gate",
             commands,
             options=options_given(context, without=unrepeated),
+            written=given_parameters(context),
             path=path,
             websocket=websocket,
             tls=tls,

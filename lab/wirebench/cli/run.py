@@ -28,7 +28,10 @@ Blocks = Annotated[
     typer.Option(
         "--blocks",
         min=1,
-        help="Exactly this many blocks of each cell. Fewer than 6 give figures but no verdicts.",
+        help=(
+            "Exactly this many blocks of each cell, as far as a --budget holds them. Fewer than 6"
+            " give figures but no verdicts."
+        ),
     ),
 ]
 Cells = Annotated[

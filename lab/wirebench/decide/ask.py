@@ -10,7 +10,7 @@ from typing import TypeVar, get_args
 from wirebench.catalog.licences import PERMISSIVE, LicenceError, parse
 from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.catalog.units import parse_duration
-from wirebench.decide.question import By, Question
+from wirebench.decide.question import RATE_PER_S, By, Question
 
 Name = TypeVar("Name", bound=str)
 
@@ -44,7 +44,7 @@ class Asked:
     workload: str | None = None
     client: str | None = None
     connections: int | None = None
-    rate: float = 1000.0
+    rate: float | None = None
     tls: bool = False
     by: str = "throughput"
     languages: Sequence[str] = ()
@@ -65,14 +65,17 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
     if (asked.workload is None) == (asked.client is None):
         raise QuestionError("", "expected either --workload or --client")
     # Of probes, a run keeps those of servers only.
-    of_servers = (asked.connections, asked.throughput, asked.memory, asked.total_memory)
+    of_servers = (
+        *(asked.connections, asked.rate, asked.throughput),
+        *(asked.memory, asked.total_memory),
+    )
     if asked.client is not None and (
         asked.must or asked.tls or any(one is not None for one in of_servers)
     ):
         raise QuestionError(
             "",
-            "--connections, --throughput, --memory-per-connection, --memory, --must and --tls are"
-            " for servers",
+            "--connections, --rate, --throughput, --memory-per-connection, --memory, --must and"
+            " --tls are for servers; leave them out, or ask for a --workload",
         )
     orders = [one for one in ORDERS if asked.client is None or one != "memory"]
     return Question(
@@ -80,7 +83,7 @@ def question_of(asked: Asked, *, languages: Sequence[str]) -> Question:
         calls=_one_of("client", asked.client, SCHEMES),
         languages=tuple(_listed("language", one, languages) for one in asked.languages),
         connections=asked.connections,
-        rate_per_s=asked.rate,
+        rate_per_s=RATE_PER_S if asked.rate is None else asked.rate,
         p99_ns=_duration("p99", asked.p99),
         cpu_ns=_duration("cpu", asked.cpu),
         throughput_per_s=asked.throughput,

@@ -8,6 +8,8 @@ from typing import Literal
 from wirebench.catalog.model import Role, Scheme, Workload
 
 By = Literal["throughput", "cpu", "p99", "memory"]
+RATE_PER_S = 1000.0
+"""The offered load, where none is asked for."""
 State = Literal["holds", "borderline", "fails", "unknown"]
 """``borderline``: some trials are within the limit and others beyond, or what was measured is
 easier than what was asked for. The finding's text says which.
@@ -28,7 +30,7 @@ class Question:
     languages: tuple[str, ...] = ()
     connections: int | None = None
     """For a server. None: as many as the smallest cell has."""
-    rate_per_s: float = 1000.0
+    rate_per_s: float = RATE_PER_S
     """The offered load at which latency and cost of a server are looked up."""
     p99_ns: int | None = None
     cpu_ns: int | None = None

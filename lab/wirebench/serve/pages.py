@@ -254,7 +254,7 @@ def _asked(fields: Sequence[tuple[str, str]]) -> Asked:
         workload=what if role == "server" else None,
         client=what if role == "client" else None,
         connections=round(_number(one, "connections", 1)) if "connections" in one else None,
-        rate=_number(one, "rate", 1000),
+        rate=_number(one, "rate", 0) if "rate" in one else None,
         tls="tls" in one,
         by=one.get("by", "throughput"),
         languages=several["language"],
