@@ -367,11 +367,8 @@ def test_a_killed_run_is_completed_with_exactly_what_is_missing(tmp_path: Path, 
 
 def test_a_run_killed_while_it_was_checking_starts_there(tmp_path: Path) -> None:
     one = session(tmp_path, FakeBench(), selection())
-    one.directory.append_verify(
-        FakeBench().verify(
-            Check(contestant=EVERYBODY["cpp/floor"], role="server", workload="http.hello")
-        )
-    )
+    first = Check(contestant=EVERYBODY["cpp/floor"], role="server", workload="http.hello")
+    one.directory.append_verify(replace(FakeBench().verify(first), builds={"cpp/floor": "k1"}))
     one.directory.close()
     left = read_run(one.directory.path)
     assert left.plan is None
@@ -379,6 +376,30 @@ def test_a_run_killed_while_it_was_checking_starts_there(tmp_path: Path) -> None
     assert carry_out(session(tmp_path, second, left.info.selection, before=left)) == 0
     assert ("cpp/floor", "http.hello") not in second.checked
     assert len(second.ran) == 30
+
+
+@pytest.mark.parametrize("changed", ["", "cpp/curl", "cpp/floor"])
+def test_a_check_of_another_build_is_made_again(tmp_path: Path, changed: str) -> None:
+    """Of a run that was killed before it had its plan. A client's check is of its server, too."""
+    wanted = selection("roundtrip", cells=("http-reuse-16",))
+    one = session(tmp_path, FakeBench(wrong={("cpp/curl", "client:http.payload")}), wanted)
+    one.prepare()
+    one.directory.close()
+    for name in ("plan.json", "trials.jsonl"):
+        (one.directory.path / name).unlink()
+    left = read_run(one.directory.path)
+    assert left.plan is None
+    second = FakeBench(keys={changed: "k2"} if changed else {})
+    assert carry_out(session(tmp_path, second, wanted, before=left)) == (0 if changed else 1)
+    every = [
+        ("cpp/floor", "http.payload"),
+        ("cpp/floor", "client:http.payload"),
+        ("cpp/curl", "client:http.payload"),
+    ]
+    assert second.checked == {"": [], "cpp/curl": every[-1:], "cpp/floor": every}[changed]
+    run = read_run(one.directory.path)
+    assert [(one.contestant, one.workload) for one in run.verified] == every, "each once"
+    assert {one.status for one in run.verified} == ({"ok"} if changed else {"ok", "failed"})
 
 
 def test_what_a_run_has_is_counted_in_words(tmp_path: Path) -> None:

@@ -83,14 +83,27 @@ class Session:
         self._trials: list[TrialRecord] = list(self.before.trials) if self.before else []
         self._left = list(self.before.left) if self.before else []
         self._known = {record.trial for record in self._trials}
-        self._verified = {
-            (one.contestant, one.workload): one
-            for one in (self.before.verified if self.before else ())
-        }
+        self._verified = self._verified_before()
         self._built: set[str] = set()
         """Whose build has ended, well or not."""
         self._unbuildable: dict[str, FailureRecord] = {}
         self._keys: dict[str, str] = {}
+
+    def _verified_before(self) -> dict[tuple[str, str], VerifyRecord]:
+        """The checks that the interrupted run made and that still hold. Its plan binds the builds.
+        Without one, a contestant may have changed since, and what is known is of another build.
+        """
+        if self.before is None:
+            return {}
+        found = {(one.contestant, one.workload): one for one in self.before.verified}
+        if self.before.plan is not None:
+            return found
+        return {
+            check.key: record
+            for check in self.scope.checks
+            if (record := found.get(check.key)) is not None
+            and record.builds == {one.identity: self.bench.build_key(one) for one in check.needs}
+        }
 
     @property
     def trials(self) -> tuple[TrialRecord, ...]:
@@ -119,9 +132,10 @@ class Session:
         if stored is not None:
             return stored
         plan = self._plan()
-        for cell in self.scope.cells:
-            self._note_excluded(cell)
-        self.directory.write_plan(plan)
+        with hold():  # who is left out, and why, is of the builds in the plan
+            for cell in self.scope.cells:
+                self._note_excluded(cell)
+            self.directory.write_plan(plan)
         return plan
 
     def measure(
@@ -231,7 +245,10 @@ class Session:
         name, workload = one.key
         self.reporter.verifying(name, workload, number, count)
         with hold():
-            record = self.bench.verify(one)
+            record = replace(
+                self.bench.verify(one),
+                builds={each.identity: self._keys[each.identity] for each in one.needs},
+            )
             if record.status == "failed" and not final:
                 return False
             self.directory.append_verify(record)

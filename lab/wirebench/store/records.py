@@ -6,7 +6,7 @@ Times are integer nanoseconds, sizes are bytes. An unknown value is null, never 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from wirebench.catalog.selection import RampSize
@@ -23,6 +23,10 @@ class VerifyRecord:
     status: Literal["ok", "failed"]
     failure: FailureRecord | None
     elapsed_ns: int
+    builds: Mapping[str, str] = field(default_factory=dict)
+    """The build hash of each contestant that the check ran, a client's server among them. Empty in
+    runs of earlier versions.
+    """
     checks: tuple[Mapping[str, Any], ...] = ()
     probes: tuple[Mapping[str, Any], ...] = ()
     """The results of the conformance probes for this build, if they were ever run."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -225,9 +225,14 @@ def read_run(path: Path) -> StoredRun:
         host=read_host(path),
         plan=read_plan(path),
         trials=_lines(_TRIAL, path / TRIALS_FILE),
-        verified=_lines(_VERIFY, path / VERIFY_FILE),
+        verified=_latest(_lines(_VERIFY, path / VERIFY_FILE)),
         left=_lines(_LEFT, path / LEFT_FILE),
     )
+
+
+def _latest(records: Iterable[VerifyRecord]) -> tuple[VerifyRecord, ...]:
+    """The last of each check: a run that is resumed with another build checks that anew."""
+    return tuple({(one.contestant, one.workload): one for one in records}.values())
 
 
 def _lines(adapter: TypeAdapter[Typed], path: Path) -> tuple[Typed, ...]:
