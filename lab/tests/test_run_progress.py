@@ -56,6 +56,15 @@ def test_a_pipe_gets_one_line_for_each_block_of_a_cell() -> None:
     ]
 
 
+def test_the_failure_of_a_server_is_said_with_its_name() -> None:
+    failure = FailureRecord(kind="crashed", phase="load", message="signal 11", whose="c/nginx")
+    file, console = pipe()
+    record = trial(1, status="not_run", failure=failure)
+    with watcher_for(plan(), console) as lines:
+        lines.after(record, left_ns=0)
+    assert file.getvalue().startswith(f"failed c/nginx, called by {record.entry}, in concurrency")
+
+
 def test_a_failure_is_said_at_once_with_hostile_text_as_it_is() -> None:
     failure = FailureRecord(kind="crashed", phase="load", message="[bold]signal 11[/bold]")
     for file, console in (terminal(), pipe()):

@@ -39,6 +39,7 @@ from wirebench.stats import counted_trials, dropped_blocks, repeat_reason
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import read_run
 from wirebench.trial.record import FailureRecord, TrialRecord
+from wirebench.trial.types import TrialSpec
 
 
 def test_whom_a_preset_spares_is_said() -> None:
@@ -412,6 +413,30 @@ def test_what_a_run_has_is_counted_in_words(tmp_path: Path) -> None:
     text = io.StringIO()
     conclude(one, status="interrupted", code=130, out=Console(file=text, width=300), command="run")
     assert "interrupted with 1 trial done, all kept" in text.getvalue()
+
+
+def test_the_failure_of_a_server_is_not_its_clients(tmp_path: Path) -> None:
+    crash = FailureRecord(kind="crashed", phase="load", message="signal 11", whose="cpp/floor")
+
+    class DyingServer(FakeBench):
+        def run_trial(self, spec: TrialSpec) -> TrialRecord:
+            record = super().run_trial(spec)
+            if spec.contestant.identity == "cpp/floor":
+                return record
+            return replace(record, status="not_run", failure=crash)
+
+    one = session(tmp_path, DyingServer(), selection("roundtrip", cells=("http-reuse-16",)))
+    assert carry_out(one) == SOMETHING_FAILED
+    run = read_run(one.directory.path)
+    trials = [record for record in run.trials if record.entry == "cpp/curl"]
+    assert len(trials) == 6, "the client is not given up for it"
+    (cell,) = analyse_run(run).cells
+    entry = cell.entry("cpp/curl")
+    assert entry is not None
+    assert (entry.summary.failed, entry.summary.not_run, entry.failures) == (0, 6, ())
+    assert [(found.whose, found.count) for found in entry.server_failures] == [("cpp/floor", 6)]
+    (shown,) = page_view(run, analyse_run(run)).failures
+    assert shown.entry == "cpp/floor"
 
 
 def test_failures_noted_before_a_kill_are_not_noted_twice(tmp_path: Path) -> None:

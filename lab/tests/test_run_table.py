@@ -181,6 +181,16 @@ def test_failures_are_named_once_with_what_was_sent_expected_and_received() -> N
     ]
 
 
+def test_the_failure_of_a_server_is_named_as_its_own() -> None:
+    crash = FailureRecord(
+        kind="crashed", phase="load", message="c/nginx exited with 7", whose="c/nginx"
+    )
+    called = [replace(one, status="not_run", failure=crash) for one in trials()[:2]]
+    assert list(failure_lines(called)) == [
+        "failed: c/nginx (concurrency c50): crashed: c/nginx exited with 7"
+    ]
+
+
 @pytest.mark.parametrize(
     ("metric", "value", "text"),
     [

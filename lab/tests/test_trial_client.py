@@ -145,9 +145,19 @@ def test_a_server_that_crashes_is_not_the_clients_fault(
         wireload=Path("/nonexistent"),
         server_program=program("server.py", "crashes_under_load"),
     )
+    assert result.status == "not_run"
     assert result.failure is not None
-    assert result.failure.kind == "crashed"
-    assert "exited with 7" in result.failure.message
+    assert (result.failure.kind, result.failure.whose) == ("crashed", "fake/server")
+    assert result.failure.message.startswith("fake/server exited with 7")
+
+
+def test_a_server_that_does_not_start_is_not_the_clients_fault(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    result = call("none", supervisor, tmp_path, server="crashes_at_start")
+    assert result.status == "not_run"
+    assert result.failure is not None
+    assert (result.failure.kind, result.failure.whose) == ("start_crashed", "fake/server")
 
 
 def test_the_figures_are_exact() -> None:

@@ -110,12 +110,13 @@ def failure_lines(trials: Iterable[TrialRecord]) -> Iterable[str]:
     """Each contestant that failed, with what was sent, expected and received for the first failure
     of each kind.
     """
+    from wirebench.trial.record import who_failed
+
     seen: dict[tuple[str, str], tuple[FailureRecord, list[str]]] = {}
     for record in trials:
-        if record.status == "failed" and record.failure is not None:
-            _, cells = seen.setdefault(
-                (record.contestant, record.failure.kind), (record.failure, [])
-            )
+        who = who_failed(record)
+        if who is not None and record.failure is not None:
+            _, cells = seen.setdefault((who, record.failure.kind), (record.failure, []))
             cells.append(f"{record.study} {record.cell}")
     for (contestant, kind), (failure, cells) in seen.items():
         yield f"failed: {contestant} ({', '.join(dict.fromkeys(cells))}): {kind}: {failure.message}"

@@ -214,6 +214,7 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str:
         and not entry.unranked.startswith(entry.warm_up)
     ):
         remarks.append(entry.unranked)
+    remarks += [f"its server {one.kind} ({one.count})" for one in entry.server_failures]
     if entry.generator_bound:
         remarks.append("generator-bound")
     if entry.starvation is not None:

@@ -42,6 +42,9 @@ class Failure:
     received: str | None = None
     state: str | None = None
     """What a server that stood still was waiting for."""
+    whose: str | None = None
+    """Who failed, if it was not the contestant that was measured: the server that a client called.
+    """
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -46,13 +46,15 @@ def command_again(run: StoredRun, study: str, cell: str) -> str:
 
 
 def failures_of(analysis: RunAnalysis) -> Iterable[FailureView]:
-    """Each failure of each contestant once, with the cells in which it happened."""
+    """Each failure of each contestant once, with the cells in which it happened; that of a server
+    that clients called once for all of them.
+    """
     found: dict[tuple[str, str, str], tuple[list[str], FailureCount]] = {}
     for cell in analysis.cells:
         for entry in cell.entries:
-            for failure in entry.failures:
+            for failure in (*entry.failures, *entry.server_failures):
                 key = (
-                    entry.entry,
+                    failure.whose or entry.entry,
                     failure.kind,
                     failure.message if failure.phase != "load" else cell.key,
                 )

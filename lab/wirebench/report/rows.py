@@ -146,6 +146,8 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> Iterable[str]
     for failure in entry.failures:
         if entry.summary.trials:
             yield f"{failure.kind.replace('_', ' ')} in {failure.count} of {tried}"
+    for failure in entry.server_failures:
+        yield f"its server failed in {count_of(failure.count, 'trial')}, which are left out"
     if entry.warm_up in ("warms up", "slows down"):
         yield entry.warm_up
     if entry.breaking is not None:

@@ -15,12 +15,15 @@ from wirebench.catalog.units import count_of, rough_duration
 from wirebench.plan.blocks import PlannedTrial
 from wirebench.plan.model import Plan
 from wirebench.store.records import VerifyRecord
-from wirebench.trial.record import FailureRecord, TrialRecord
+from wirebench.trial.record import FailureRecord, TrialRecord, who_failed
 
 
 def failure_line(record: TrialRecord) -> str:
     what = f"{record.failure.kind}: {record.failure.message}" if record.failure else "failed"
-    return f"{record.entry} in {record.study} {record.cell}, block {record.block}: {what}"
+    whose = who_failed(record)
+    own = whose in (None, record.contestant)
+    who = record.entry if own else f"{whose}, called by {record.entry},"
+    return f"{who} in {record.study} {record.cell}, block {record.block}: {what}"
 
 
 class LinkLines:
@@ -79,7 +82,7 @@ class Bar:
         self._spent += record.elapsed_ns
         if line := self._links.line(record):
             self._console.print(line, markup=False, highlight=False, soft_wrap=True)
-        if record.status == "failed":
+        if who_failed(record) is not None:
             self._console.print(
                 f"[red]failed[/] {escape(failure_line(record))}", highlight=False, soft_wrap=True
             )
@@ -127,7 +130,7 @@ class Lines:
     def after(self, record: TrialRecord, *, left_ns: int) -> None:
         if line := self._links.line(record):
             self._say(line)
-        if record.status == "failed":
+        if who_failed(record) is not None:
             self._say(f"failed {failure_line(record)}")
 
     def _say(self, line: str) -> None:

@@ -26,7 +26,7 @@ from wirebench.run.sound import Void
 from wirebench.run.spec import Capacity, spec_of
 from wirebench.store.records import LeftRecord, RunInfo, VerifyRecord
 from wirebench.store.rundir import RunDirectory, StoredRun
-from wirebench.trial.record import FailureRecord, Status, TrialRecord
+from wirebench.trial.record import FailureRecord, Status, TrialRecord, who_failed
 from wirebench.trial.types import TrialSpec
 
 ALL_MEASURED = 0
@@ -191,11 +191,7 @@ class Session:
         trials = counted(self._trials)
         if not any(record.status == "ok" and void(record) is None for record in trials):
             return NOTHING_VALID
-        return (
-            SOMETHING_FAILED
-            if any(record.status == "failed" for record in trials)
-            else ALL_MEASURED
-        )
+        return SOMETHING_FAILED if any(who_failed(one) for one in trials) else ALL_MEASURED
 
     def _unbuilt(self, contestants: Iterable[Contestant]) -> list[Contestant]:
         return [one for one in contestants if one.identity not in self._built]

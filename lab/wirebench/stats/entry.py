@@ -35,6 +35,7 @@ from wirebench.stats.validity import (
     void_reason,
 )
 from wirebench.stats.warmup import class_of_trials, has_steady_state
+from wirebench.trial.record import FailureRecord
 
 NEVER_STEADY = "never steady: its level still changed in the last quarter of most windows"
 
@@ -197,7 +198,9 @@ def entry_analysis(
         faults=faults(counted),
         over_floor=_over_floor(data, name, settings),
         kept_up=_too_slow(data, name) is None,
-        failures=_failures(counted),
+        # What did not take place is no failure: the host does not allow it, or earlier ones failed.
+        failures=_failures([one for one in counted if one.status != "not_run"]),
+        server_failures=_failures([one for one in counted if _is_servers(one.failure)]),
         breaking=breaking,
         warnings=Counter(kind for kind in kinds if breaking is None or kind != WARNING),
     )
@@ -212,14 +215,16 @@ def _over_floor(data: CellData, name: str, settings: Settings) -> BlockMedian | 
     return block_median(np.array(differences, dtype=np.float64), settings=settings)
 
 
+def _is_servers(failure: FailureRecord | None) -> bool:
+    return failure is not None and failure.whose is not None
+
+
 def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
-    """Failures by kind and phase, with the texts of the first one. Trials that did not take place
-    are no failures: the host does not allow them, or earlier ones failed.
-    """
+    """Failures by kind and phase, with the texts of the first one."""
     found: dict[tuple[str, str], FailureCount] = {}
     for trial in trials:
         failure = trial.failure
-        if failure is None or trial.status == "not_run":
+        if failure is None:
             continue
         key = (failure.kind, failure.phase)
         before = found.get(key)
@@ -232,6 +237,7 @@ def _failures(trials: Sequence[TrialView]) -> tuple[FailureCount, ...]:
                 expected=failure.expected,
                 received=failure.received,
                 state=failure.state,
+                whose=failure.whose,
                 count=1,
                 blocks=(trial.block,),
             )

@@ -177,6 +177,8 @@ class FailureCount:
     received: str | None
     state: str | None
     """What a server that stood still was waiting for."""
+    whose: str | None = None
+    """Who failed, if it was the server that the entry, a client, called."""
     count: int
     blocks: tuple[int, ...]
 
@@ -296,6 +298,8 @@ class EntryAnalysis:
     its valid trials.
     """
     failures: tuple[FailureCount, ...] = ()
+    server_failures: tuple[FailureCount, ...] = ()
+    """Of the server that a client called; those trials count as not run."""
     breaking: Breaking | None = None
     """None if no ramp broke, and for other loads."""
     warnings: Mapping[str, int] = field(default_factory=dict)

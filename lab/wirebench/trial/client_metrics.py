@@ -22,22 +22,32 @@ MIN_BEYOND = 10
 """A percentile needs at least this many samples above it."""
 
 
-def judge_client(
-    run: ClientRun, process: Process, load: ClientLoad, *, server_end: str | None
-) -> Failure | None:
-    """Why the client's figures do not count; None if they do.
-
-    ``server_end`` says how the server ended, if it did.
+def server_ended(load: ClientLoad, whose: str, *, how: str, output: str) -> Failure:
+    """The failure of the server that ended under a client. ``whose``: the contestant; ``how`` and
+    ``output``: as ``ServerEnd`` has them. Whatever the client made of that says nothing of it.
     """
-    asked = (
+    return Failure(
+        kind="crashed",
+        phase="load",
+        message=f"{whose} {how} as the server of a client",
+        sent=_asked(load),
+        received=f"its last output: {output}",
+        whose=whose,
+    )
+
+
+def _asked(load: ClientLoad) -> str:
+    return (
         f"{count_of(load.operations, 'operation')} after {load.warmup} to warm up, "
         f"{load.policy}, {count_of(load.payload_bytes, 'byte')}"
     )
+
+
+def judge_client(run: ClientRun, process: Process, load: ClientLoad) -> Failure | None:
+    """Why the client's figures do not count; None if they do."""
     kind: FailureKind
     report, expected, received = run.report, None, tail_of(process)
-    if server_end is not None:
-        kind, message = "crashed", f"the server {server_end}"
-    elif run.exit_code is None:
+    if run.exit_code is None:
         kind, message = "hung", "the client had not ended at the time limit of the trial"
         expected = "its end"
     elif report is None or run.exit_code != 0 or report.errors:
@@ -52,7 +62,7 @@ def judge_client(
         kind=kind,
         phase="load",
         message=message,
-        sent=asked,
+        sent=_asked(load),
         expected=expected,
         received=received,
     )

@@ -11,6 +11,7 @@ from wirebench.process import names, sessions
 from wirebench.process.accepted import FILE as ACCEPTED
 from wirebench.process.accepted import accepted_connections
 from wirebench.process.client import run_client
+from wirebench.process.start import StartError
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Failure, Program
 from wirebench.trial import watchdog
@@ -19,6 +20,7 @@ from wirebench.trial.client_metrics import (
     encode_histogram,
     exact_connections,
     judge_client,
+    server_ended,
 )
 from wirebench.trial.covariates import watch_host
 from wirebench.trial.outcome import Outcome, TrialError
@@ -41,7 +43,11 @@ def client_trial(
         )
     # The server runs on the contestant's core: the client, which is measured, has the generator's.
     settings = settings_for_client(load, spec.workload, scope.folder)
-    ready = start_for_load(spec, outcome, settings, program=server_program, scope=scope)
+    whose = spec.server.identity if spec.server is not None else "the server"
+    try:
+        ready = start_for_load(spec, outcome, settings, program=server_program, scope=scope)
+    except StartError as error:
+        raise TrialError(replace(error.failure, whose=whose)) from error
 
     with watch_host(ready.server.process) as host:
         run, process = run_client(
@@ -60,8 +66,9 @@ def client_trial(
         outcome.load = run.report.model_dump()
 
     end = end_under_load(ready.server, load_succeeded=run.exit_code == 0)
-    server_end = f"{end.how} under the client; its last output: {end.output}" if end else None
-    failure = judge_client(run, process, load, server_end=server_end)
+    if end is not None:
+        raise TrialError(server_ended(load, whose, how=end.how, output=end.output))
+    failure = judge_client(run, process, load)
     if failure is not None:
         raise TrialError(failure)
 

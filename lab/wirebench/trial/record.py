@@ -28,6 +28,10 @@ class FailureRecord:
     received: str | None = None
     state: str | None = None
     """What a server that stood still was waiting for."""
+    whose: str | None = None
+    """Who failed, if it was not the contestant of the trial: the server that a client called. The
+    trial then counts as not run.
+    """
 
     @classmethod
     def of(cls, failure: Failure | None) -> FailureRecord | None:
@@ -77,3 +81,10 @@ class TrialRecord:
     load: Mapping[str, Any] | None = None
     packets: Mapping[str, Any] | None = None
     """What its requests waited for on an emulated link (``find_waits``); None without a link."""
+
+
+def who_failed(record: TrialRecord) -> str | None:
+    """The contestant that failed in the trial, which may be the server of a client's."""
+    if record.failure is not None and record.failure.whose is not None:
+        return record.failure.whose
+    return record.contestant if record.status == "failed" else None

@@ -146,8 +146,11 @@ def _stop(scope: Scope) -> list[str]:
 def _status(failure: Failure | None) -> Status:
     if failure is None:
         return "ok"
-    # A host without an emulated link or names says nothing about the contestant.
-    return "not_run" if failure.kind in ("no_link", "no_names") else "failed"
+    # A host without an emulated link or names says nothing about the contestant, nor does a server
+    # that fails while a client calls it.
+    if failure.kind in ("no_link", "no_names") or failure.whose is not None:
+        return "not_run"
+    return "failed"
 
 
 def _result(spec: TrialSpec, outcome: Outcome, clock: _Clock) -> TrialRecord:
