@@ -7,12 +7,15 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+import pytest
+
 from wirebench.catalog.loads import (
     ClientLoad,
     ClosedLoad,
     EachLoad,
     IdleLoad,
     Load,
+    Pacing,
     RampLoad,
     StormLoad,
 )
@@ -155,6 +158,58 @@ def test_the_estimate_of_a_block_is_the_sum_over_its_entries() -> None:
 
     assert block("cpp/floor", "python/x", "python/x") == block("cpp/floor") + 2 * block("python/x")
     assert block("python/x") > block("cpp/floor")
+
+
+MEASURED_RAMPS = (
+    ("cpp", 100, 0.28e-6, 0.33e-6),
+    ("cpp", 2, 4.3e-6, 4.4e-6),
+    ("bun", 100, 0.50e-6, 0.51e-6),
+    ("go", 100, 4.9e-6, 7.7e-6),
+    ("go", 2, 9.3e-6, 16e-6),
+    ("java", 100, 1.1e-6, 8.6e-6),
+    ("java", 2, 13e-6, 36e-6),
+    ("node", 100, 8.3e-6, 8.4e-6),
+    ("node", 2, 11e-6, 18e-6),
+    ("python", 100, 12e-6, 40e-6),
+    ("python", 2, 23e-6, 56e-6),
+    ("rust", 100, 0.50e-6, 6.8e-6),
+    ("rust", 2, 6.8e-6, 16e-6),
+)
+"""Least and greatest seconds for each message, where a connection sends so many back to back:
+those of a language's libraries on two cores.
+"""
+
+
+@pytest.mark.parametrize(("language", "messages", "least", "greatest"), MEASURED_RAMPS)
+def test_a_ramp_without_history_is_estimated_by_its_messages_back_to_back(
+    language: str, messages: int, least: float, greatest: float
+) -> None:
+    load = RampLoad(rounds=100, add=100, messages=messages, pacing="burst")
+    took = trial_ns(cell(load), language=language, hardware_threads=2) / 1e9
+    assert least / 2 < took / load.total_messages < 2 * greatest
+
+
+def test_a_handshake_takes_longer_than_a_connection() -> None:
+    load = replace(CLOSED, connections=1000)
+    plain, secured = (
+        trial_ns(cell(replace(load, tls=tls)), language="go", hardware_threads=2)
+        for tls in (False, True)
+    )
+    assert secured - plain > 0.2 * SECOND
+
+
+@pytest.mark.parametrize("language", ["cpp", "go", "python"])
+def test_a_message_that_waits_takes_longest(language: str) -> None:
+    def each(messages: int, pacing: Pacing) -> float:
+        load = RampLoad(rounds=100, add=100, messages=messages, pacing=pacing)
+        took = trial_ns(cell(load), language=language, hardware_threads=2)
+        alone = trial_ns(
+            cell(IdleLoad(connections=10_000, window_ns=0)), language=language, hardware_threads=2
+        )
+        return (took - alone) / load.total_messages
+
+    assert each(100, "serial") == pytest.approx(each(2, "serial"), rel=0.01)
+    assert each(2, "serial") > each(2, "burst") > each(100, "burst") > 0
 
 
 SECOND = 1_000_000_000

@@ -90,6 +90,7 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
     assert len(lines) == len(pace_records(run)) > 0
     paces = remembered_paces(tmp_path, host_id=host).messages
     assert remembered_paces(tmp_path, host_id="another") == NO_PACES
+    assert {count for known in paces.values() for count in known} == {1, 20}
     # The synthetic rounds say what each message took; a twin's count as its contestant's.
     for record in pace_records(run):
         (cell,) = (one for one in run.plan.cells if one.cell.id == record.cell)  # type: ignore[union-attr]
@@ -100,7 +101,11 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
         assert record.message_ns == pytest.approx(spent / answered, rel=0.5)
     name = next(name for name, _, _ in paces if name in CATALOG)
 
-    def seconds(known: dict[tuple[str, str, str], float]) -> float:
+    def seconds(ns: float, back_to_back: int = 100) -> float:
+        known = {
+            (name, "ws.count", "burst"): {back_to_back: ns},
+            (name, "ws.count", "serial"): {1: ns},
+        }
         found = scope_of(
             Selection(studies=("websocket",), preset="full", seed=1, ramp=RampSize(), blocks=1),
             studies=STUDIES,
@@ -111,11 +116,12 @@ def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:
         )
         return found.measuring_ns / 1e9
 
-    fast = seconds({(name, "ws.count", pacing): 1_000 for pacing in ("burst", "serial")})
-    slow = seconds({(name, "ws.count", pacing): 2_000 for pacing in ("burst", "serial")})
+    fast, slow = seconds(1_000), seconds(2_000)
     # 50.5 million messages in each of two ramps; the contestant may be its own twin.
     assert slow - fast == pytest.approx(101.0 * round((slow - fast) / 101.0), rel=0.01)
     assert slow - fast >= 100
+    assert seconds(1_000, 2) < fast, "a message takes less where many stand back to back"
+    assert seconds(1_000, 1_000) > fast
 
 
 def test_a_torn_line_is_left_out(tmp_path: Path) -> None:

@@ -114,6 +114,11 @@ class RampLoad:
     def total_messages(self) -> int:
         return self.messages * self.add * self.rounds * (self.rounds + 1) // 2
 
+    @property
+    def back_to_back(self) -> int:
+        """How many messages a connection sends before it waits for a reply."""
+        return self.messages if self.pacing == "burst" else 1
+
 
 @dataclass(frozen=True, kw_only=True)
 class IdleLoad:

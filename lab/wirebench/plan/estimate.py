@@ -46,22 +46,27 @@ SLOWNESS = {"go": 1.5, "java": 1.5, "node": 2.0, "python": 3.0, "rust": 1.2}
 not listed.
 """
 CONNECT_NS = 15_000
+TLS_CONNECT_NS = 600_000
+"""With a full handshake, in which the generator checks the certificate."""
 REQUEST_NS = {"reuse": 20_000, "new": 40_000}
-RAMP_MESSAGE_NS = {
-    "csharp": 130_000,
-    "go": 13_000,
-    "java": 35_000,
-    "node": 18_000,
-    "php": 15_000,
-    "python": 45_000,
-    "rust": 13_000,
+RAMP_NS = {
+    "bun": (10_500, 450),
+    "c": (4_000, 7_000),
+    "csharp": (20_000, 90_000),
+    "go": (14_000, 6_000),
+    "java": (40_000, 5_000),
+    "node": (14_000, 8_000),
+    "php": (16_000, 7_000),
+    "python": (32_000, 24_000),
+    "rust": (15_000, 3_500),
 }
-"""For each message of a burst, by language, from a ramp to 5,000 connections whose messages are
-counted: JSON weighs more there than a whole request elsewhere. Python's libraries took 18 to 80 us.
+"""By language, for each burst of messages that a connection sends, and for each message of it. From
+ramps whose messages are counted: the mean over the language's libraries of what a message took of
+the server's core when it waited for the reply to the one before, and among 2 and 100 back to back.
+Libraries differ by more than languages, those of Rust from 0.5 to 7 us for each of 100: one answers
+all that it has read by one write, another each message by its own.
 """
-OTHER_RAMP_MESSAGE_NS = 4_000
-SERIAL_MORE_NS = 4_000
-"""For a message that waits for the reply to the one before."""
+OTHER_RAMP_NS = (8_000, 250)
 MOVE_NS = 1_500 * MS
 """Time to copy a build, and to check that it works where it is then."""
 VERIFY_NS = {"server": 700 * MS, "client": 1_500 * MS}
@@ -92,8 +97,10 @@ class Paces:
     nanoseconds.
     """
 
-    messages: Mapping[tuple[str, str, str], float] = field(default_factory=dict)
-    """For each message of a ramp, by contestant, workload and pacing."""
+    messages: Mapping[tuple[str, str, str], Mapping[int, float]] = field(default_factory=dict)
+    """For each message of a ramp, by how many a connection sends back to back; by contestant,
+    workload and pacing.
+    """
     starts: Mapping[tuple[str, str], float] = field(default_factory=dict)
     """From the start of the process to its first connection, by contestant and workload."""
     connects: Mapping[tuple[str, str, bool], Mapping[int, float]] = field(default_factory=dict)
@@ -103,6 +110,7 @@ class Paces:
 
     def of(self, cell: Cell, contestant: str) -> Seen:
         load, workload = cell.load, cell.workload
+        ramp = load if isinstance(load, RampLoad) else None
         if isinstance(load, ClientLoad):
             return NOTHING_SEEN  # the process that starts there is no server
         known = self.connects.get((contestant, workload, over_tls(load)), {})
@@ -110,8 +118,12 @@ class Paces:
             start_ns=self.starts.get((contestant, workload)),
             connect_ns=_at(known, most_connections(load)),
             message_ns=(
-                self.messages.get((contestant, workload, load.pacing))
-                if isinstance(load, RampLoad)
+                _message_at(
+                    self.messages.get((contestant, workload, ramp.pacing), {}),
+                    ramp.back_to_back,
+                    language=contestant.partition("/")[0],
+                )
+                if ramp is not None
                 else None
             ),
         )
@@ -129,6 +141,26 @@ def _at(known: Mapping[int, float], connections: int) -> float | None:
     nearest = min(known, key=lambda one: (abs(math.log(connections / one)), one))
     longest = max(known[nearest], connections * PER_CONNECTION_NS)
     return min(known[nearest] * connections / nearest, longest)
+
+
+def _message_at(known: Mapping[int, float], back_to_back: int, *, language: str) -> float | None:
+    """The time of a message among so many, from the nearest number that is known, as the language's
+    messages differ by it.
+    """
+    if not known:
+        return None
+    nearest = min(known, key=lambda one: (abs(math.log(back_to_back / one)), one))
+    guessed = ramp_message_ns(language, back_to_back) / ramp_message_ns(language, nearest)
+    return known[nearest] * guessed
+
+
+def ramp_message_ns(language: str, back_to_back: int) -> float:
+    """The time of a message of a ramp, whose connections each send so many back to back. What a
+    server does for each time that it wakes up for a connection, and for each read and write of it,
+    is shared by all messages that it then finds.
+    """
+    burst, message = RAMP_NS.get(language, OTHER_RAMP_NS)
+    return burst / back_to_back + message
 
 
 def warming_ns(contestant: Contestant, cell: Cell) -> int:
@@ -152,7 +184,9 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int, seen: Seen = N
     start = TRIAL_OVERHEAD_NS + round(starting)
     slowness = SLOWNESS.get(language, 1.0)
 
-    def connecting(connections: int, each_ns: float = CONNECT_NS) -> int:
+    connect_ns = TLS_CONNECT_NS if over_tls(cell.load) else CONNECT_NS
+
+    def connecting(connections: int, each_ns: float = connect_ns) -> int:
         return round(connections * each_ns if seen.connect_ns is None else seen.connect_ns)
 
     match cell.load:
@@ -175,7 +209,7 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int, seen: Seen = N
         case RampLoad() as load:
             each = seen.message_ns
             if each is None:
-                each = _ramp_message_ns(load, language)
+                each = ramp_message_ns(language, load.back_to_back)
             loaded = round(load.total_messages * each)
             return start + connecting(load.rounds * load.add) + loaded
         case IdleLoad() as load:
@@ -187,11 +221,6 @@ def trial_ns(cell: Cell, *, language: str, hardware_threads: int, seen: Seen = N
         case ClientLoad() as load:
             operations = load.warmup + load.operations
             return start + OTHER_START_NS + round(operations * load.typical_ns * slowness)
-
-
-def _ramp_message_ns(load: RampLoad, language: str) -> int:
-    more = SERIAL_MORE_NS if load.pacing == "serial" else 0
-    return RAMP_MESSAGE_NS.get(language, OTHER_RAMP_MESSAGE_NS) + more
 
 
 def _last_replies_ns(load: ClosedLoad | OpenLoad) -> int:

@@ -49,6 +49,10 @@ class PaceRecord:
     contestant: str
     pacing: Pacing
     message_ns: float
+    back_to_back: int | None = None
+    """How many messages a connection sent before it waited for a reply. None: an earlier version
+    did not say, so that the time tells nothing of another ramp.
+    """
     workload: Workload = "ws.count"
     """The only one of ramps, when runs did not say."""
 
@@ -83,6 +87,7 @@ def pace_records(run: StoredRun) -> list[PaceRecord]:
             **_whence(run, planned, contestant),
             pacing=planned.cell.load.pacing,
             message_ns=message_ns,
+            back_to_back=planned.cell.load.back_to_back,
             workload=planned.cell.workload,
         )
         for planned in _cells(run)
@@ -164,11 +169,13 @@ def remembered_paces(results: Path, *, host_id: str) -> Paces:
         if one.connect_ns is not None and one.connections > 0:
             key = (one.contestant, one.workload, one.tls)
             connects.setdefault(key, {})[one.connections] = one.connect_ns
+    messages: dict[tuple[str, str, str], dict[int, float]] = {}
+    for pace in _of_host(read_records(results / PACES_FILE, _PACE), host_id):
+        if pace.back_to_back is not None:
+            ramp = (pace.contestant, pace.workload, pace.pacing)
+            messages.setdefault(ramp, {})[pace.back_to_back] = pace.message_ns
     return Paces(
-        messages={
-            (one.contestant, one.workload, one.pacing): one.message_ns
-            for one in _of_host(read_records(results / PACES_FILE, _PACE), host_id)
-        },
+        messages=messages,
         starts={
             (one.contestant, one.workload): one.start_ns
             for one in starts
