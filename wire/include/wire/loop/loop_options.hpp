@@ -42,7 +42,9 @@ struct loop_options {
     std::size_t receive_bytes = 64 * 1024;
 
     // Bytes of each block that event_loop::pool() lends for unsent data; at least 512. A stream
-    // that queues more gets a larger block from the heap.
+    // that queues more gets a larger block from the heap, which the pool keeps for the next. A
+    // server's connection with more than a block unsent, after what it was just sent, sends at
+    // once.
     std::size_t block_bytes = 1024;
 };
 
