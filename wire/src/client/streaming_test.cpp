@@ -322,8 +322,8 @@ TEST_F(streaming, the_time_for_an_answer_begins_when_a_kept_body_is_sent) {
             v.request();
             std::string bytes(256 << 10, ' ');
             std::size_t have = 0;
-            for (auto at = clock::now(); takes_it && have < size; at += 4ms) {
-                std::this_thread::sleep_until(at);  // 128 pieces: about half a second
+            for (auto at = clock::now(); takes_it && have < size; at += 10ms) {
+                std::this_thread::sleep_until(at);  // 128 pieces: more than a second
                 const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), MSG_WAITALL);
                 if (n <= 0) return;
                 have += static_cast<std::size_t>(n);
@@ -333,7 +333,7 @@ TEST_F(streaming, the_time_for_an_answer_begins_when_a_kept_body_is_sent) {
         });
         client_request r = make_request(method::put, raw.url(), std::string(size, 'u'));
         r.timeouts.emplace();
-        r.timeouts->response_timeout = 150ms;
+        r.timeouts->response_timeout = 600ms;
         c().send(std::move(r), pieces());
         run();
         over = true;
