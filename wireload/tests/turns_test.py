@@ -126,7 +126,7 @@ class Turns(unittest.TestCase):
 
     def test_connections_of_all_turns_are_counted(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
-            (document,) = in_turns((server,), *typed("--turn 20ms -d 280ms --no-keepalive"))
+            (document,) = in_turns((server,), *typed("--turn 20ms -d 1s --no-keepalive"))
         ok = document["requests"]["ok"]
         self.assertGreater(ok, 100)
         self.assertAlmostEqual(document["connect"]["opened"], ok, delta=0.1 * ok)
