@@ -13,7 +13,7 @@ void quota_use::add(const quota_use& later) {
     cpus = later.cpus;
     window += later.window;
     if (!later.stopped) return;
-    if (!stopped) stopped.emplace();
+    if (!stopped) stopped = stops{};
     stopped->periods += later.stopped->periods;
     stopped->time += later.stopped->time;
 }
