@@ -237,7 +237,7 @@ class Waiting(OpenLoop):
             file = Path(folder) / "json"
             words = [
                 *(WIRELOAD, "--engine", engine),
-                *typed("--rate 50 -d 2s -c 100 -q --json"),
+                *typed("--rate 50 -d 2s -c 100 --fail-if max>1h --fail-if errors>0 -q --json"),
                 str(file),
             ]
             process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
@@ -246,8 +246,8 @@ class Waiting(OpenLoop):
             process.send_signal(signal.SIGSTOP)
             time.sleep(0.8)
             process.send_signal(signal.SIGCONT)
-            self.assertEqual(process.wait(), 0)
-            run = Run(0, json.loads(file.read_text()), "")
+            self.assertEqual(process.wait(), 3)
+            run = Run(3, json.loads(file.read_text()), "")
             self.assertEqual(server.requests, 100)
         self.assert_accounted(run)
         self.assertEqual(run.document["plan"]["engine"], engine)
@@ -258,6 +258,9 @@ class Waiting(OpenLoop):
         self.assertLess(latency["max_ns"], 400 * MS)
         self.assertLess(open_loop["service"]["max_ns"], 400 * MS)
         self.assertIn("sent late", open_loop["void"])
+        times, counts = run.document["thresholds"]
+        self.assertEqual((times["value"], times["holds"]), (latency["max_ns"], None))
+        self.assertIs(counts["holds"], False)
 
     def test_says_whether_it_keeps_the_cores_awake(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:

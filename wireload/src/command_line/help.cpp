@@ -41,7 +41,10 @@ constexpr pair exit_codes[] = {
     {"2",
      "nothing could be measured: not one complete reply came, or a name has no address; or the "
      "result could not be written whole"},
-    {"3", "measured, and the condition of a --fail-if holds or could not be decided"},
+    {"3",
+     "measured, and the condition of a --fail-if holds or could not be decided: too few replies, "
+     "or "
+     "a window that is void, since the generator did not send the load that was asked for"},
     {"64",
      "the command line is wrong, or asks for what this host does not have, such as a file or so "
      "many connections"},

@@ -4,7 +4,26 @@
 
 #include <fmt/format.h>
 
+#include "measure/open_loop_verdict.hpp"
+
 namespace wireload {
+namespace {
+
+// Whether the load was not the one asked for, so that this metric of it decides nothing. A rate
+// that the generator missed leaves no figure of the server's; late sending only its times. What the
+// generator itself did is known all the same.
+bool is_void(const threshold& t, const run_result& r) {
+    if (!r.open_loop || t.source == threshold_source::lag ||
+        t.metric == threshold_metric::generator)
+        return false;
+    const open_loop_verdict verdict = judge_open_loop(r);
+    if (!verdict.why_void) return false;
+    // A run that ended because nothing worked any more missed its rate for that.
+    return t.is_time() ||
+           (verdict.limit == load_limit::generator && r.stopped_by != stop_reason::error);
+}
+
+}  // namespace
 
 judgement judge(const threshold& t, const run_result& r) {
     judgement out;
@@ -42,6 +61,10 @@ judgement judge(const threshold& t, const run_result& r) {
     }
     if (!out.value) {
         if (out.why_undecided.empty()) out.why_undecided = "nothing was measured";
+        return out;
+    }
+    if (is_void(t, r)) {
+        out.why_undecided = "the window is void";
         return out;
     }
     out.holds = t.or_equal && *out.value == t.limit ? true

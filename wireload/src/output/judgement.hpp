@@ -13,10 +13,11 @@ struct judgement {
     // In the unit of the threshold; absent when there is none, or too few samples for it.
     std::optional<double> value;
     std::optional<bool> holds;  // absent: not decided
-    std::string why_undecided;  // for a person
+    std::string why_undecided;  // for a person; empty when it is
 };
 
-// A percentile with fewer than 10 samples beyond it is not decided.
+// A percentile with fewer than 10 samples beyond it is not decided, nor is what a void window says
+// of the server (open_loop_verdict.hpp).
 judgement judge(const threshold& t, const run_result& r);
 
 // An undecided condition fails as well: a gate must not open when it could not look.

@@ -77,6 +77,51 @@ TEST(Threshold, OfAnOpenLoopLagAndServiceTimeAsWell) {
     EXPECT_FALSE(judge(good("lag_p99.9>1us"), r).holds.has_value());
 }
 
+// Its times are those of another load; that the rate was kept leaves the counts what they are.
+TEST(Threshold, WhatAGeneratorThatSentLateMeasuredOfTheServerIsNotDecided) {
+    run_result r = measured();
+    open_loop_result& open = r.open_loop.emplace();
+    open.counts.answered_in_window = 1000;
+    for (int i = 0; i < 1000; ++i) {
+        open.lag.record(5'000);
+        open.service.record(70'000);
+    }
+    EXPECT_FALSE(fails(judge(good("p99>1h"), r)));
+    for (int i = 0; i < 1000; ++i) open.displacement.record(200'000'000);
+    for (const char* text : {"p99>1h", "p99>1us", "mean>1h", "service_p50>1h"}) {
+        const judgement j = judge(good(text), r);
+        EXPECT_TRUE(j.value.has_value()) << text;
+        EXPECT_FALSE(j.holds.has_value()) << text;
+        EXPECT_EQ(j.why_undecided, "the window is void") << text;
+        EXPECT_TRUE(fails(j)) << text;
+    }
+    for (const char* text : {"lag_p99>1h", "generator>99%", "errors>10", "ok<1", "rate<1"})
+        EXPECT_FALSE(fails(judge(good(text), r))) << text;
+}
+
+TEST(Threshold, OfARateThatTheGeneratorMissedOnlyItsOwnFiguresAreDecided) {
+    run_result r = measured();
+    open_loop_result& open = r.open_loop.emplace();
+    open.counts.scheduled = 1000;
+    open.counts.sent_in_window = open.counts.answered_in_window = 500;
+    for (int i = 0; i < 1000; ++i) {
+        open.lag.record(90'000);
+        open.service.record(70'000);
+    }
+    for (const char* text : {"p99>1h", "errors>10", "errors>50%", "ok<1", "rate<1"})
+        EXPECT_FALSE(judge(good(text), r).holds.has_value()) << text;
+    for (const char* text : {"lag_p99>1h", "generator>99%"})
+        EXPECT_FALSE(fails(judge(good(text), r))) << text;
+    r.stopped_by = stop_reason::error;
+    EXPECT_FALSE(fails(judge(good("errors>10"), r))) << "nothing worked any more";
+    EXPECT_FALSE(judge(good("p99>1h"), r).holds.has_value());
+    r.stopped_by = stop_reason::duration;
+    // A server that was the limit is a finding.
+    open.lag.clear();
+    for (int i = 0; i < 1000; ++i) open.lag.record(1'000);
+    EXPECT_TRUE(*judge(good("rate<501"), r).holds);
+}
+
 TEST(Threshold, TheRateIsWhatWasCountedAlsoAtTheLimit) {
     run_result r = measured();
     for (const nanos ms : {9, 17, 18, 34, 700, 1'100, 10'000}) {

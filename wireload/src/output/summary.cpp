@@ -133,7 +133,7 @@ std::string error_lines(const run_result& r, const painter& paint) {
 }
 
 std::string value_text(const threshold& t, const judgement& j) {
-    if (!j.value) return fmt::format("not decided: {}", j.why_undecided);
+    if (!j.holds) return fmt::format("not decided: {}", j.why_undecided);
     if (t.is_time()) return format_duration(*j.value);
     if (t.is_share()) return format_percent(*j.value, t.limit);
     return t.unit() == "1/s" ? fmt::format("{:.1f}/s", *j.value)
