@@ -346,6 +346,7 @@ class Endings(unittest.TestCase):
                 done = wireload("--json", str(file), "--fail-if", "errors>0", url)
                 self.assertEqual((done.returncode, done.stdout), (2, ""))
                 self.assertIn("check the name", done.stderr)
+                self.assertEqual(done.stderr.count("no-such-host.invalid"), 1, done.stderr)
                 self.assertEqual(done.stderr.count("\n"), 1)
                 self.assertEqual(file.read_text(), "earlier")
         # What is wrong with the command line comes first.

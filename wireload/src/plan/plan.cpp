@@ -76,8 +76,7 @@ std::string look_up(plan& out) {
         auto addresses = wire::resolve(t.url.host, t.url.port);
         out.name_ns += std::chrono::nanoseconds(std::chrono::steady_clock::now() - begun).count();
         if (!addresses)
-            return fmt::format("{}: {}; check the name, or give an address", t.url.host,
-                               addresses.error().message);
+            return fmt::format("{}; check the name, or give an address", addresses.error().message);
         t.server = addresses->front();
         if (addresses->size() == 1) continue;
         // "localhost" is ::1 first and then 127.0.0.1: take the first at which somebody listens.
