@@ -326,6 +326,11 @@ class Endings(unittest.TestCase):
             (["--watch", "/nowhere", "http://127.0.0.1:1/"], "not a process id"),
             (["--json", "/nowhere/x", "http://127.0.0.1:1/"], "cannot write"),
             (["--source", "here", "http://127.0.0.1:1/"], "--source here"),
+            (["--source", "::1", "http://127.0.0.1:1/"], "as the server, 127.0.0.1:1"),
+            (
+                ["--source", "127.0.0.7", "http://127.0.0.1:1/", "http://[::1]:1/"],
+                "as the server, [::1]:1",
+            ),
             (["ws://127.0.0.1:1/room/{random:1-9}"], "not in a WebSocket's path"),
             (["-H", "X-Id: {uuid}", "ws://127.0.0.1:1/"], "-H 'X-Id'"),
             (["--cpu", "4000", "-n", "1", "http://127.0.0.1:1/"], "--cpu"),

@@ -81,7 +81,14 @@ TEST(SourcePorts, OfSeveralServersEachIsConnectedFromWhereItCanBe) {
     const auto own = choose_sources(named, {{far, 70}, {near, 70}}, small);
     EXPECT_TRUE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), far));
     EXPECT_TRUE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), near));
-    EXPECT_FALSE(takes_source(named, std::get<std::vector<wire::address>>(own).front(), six));
+    // An address that was named is not left aside.
+    for (const auto& to : {std::vector<destination>{{far, 70}, {six, 70}},
+                           std::vector<destination>{{six, 70}, {far, 70}}}) {
+        const auto mixed = choose_sources(named, to, small);
+        ASSERT_NE(std::get_if<std::string>(&mixed), nullptr);
+        EXPECT_PRED_FORMAT2(testing::IsSubstring, "as the server, [::1]:80",
+                            std::get<std::string>(mixed));
+    }
 }
 
 TEST(SourcePorts, EveryPairComesOnceBeforeAnyComesAgain) {

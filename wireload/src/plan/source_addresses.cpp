@@ -46,7 +46,6 @@ bool takes_source(const options& asked, const wire::address& source, const wire:
 
 std::variant<std::vector<wire::address>, std::string> choose_sources(
     const options& asked, const std::vector<destination>& to, port_range range) {
-    const wire::address& server = to.front().server;
     std::vector<wire::address> out;
     for (const std::string& text : asked.sources) {
         auto parsed = wire::address::parse(text, 0);
@@ -54,10 +53,14 @@ std::variant<std::vector<wire::address>, std::string> choose_sources(
             return fmt::format(
                 "--source {}: give the address of an interface of this host, such as 192.0.2.7",
                 text);
-        if (parsed->family() != server.family()) {
+        // Of several servers, too: connections to one of another family would come from wherever
+        // the kernel has it.
+        for (const destination& d : to) {
+            if (parsed->family() == d.server.family()) continue;
             return fmt::format(
-                "--source {}: not of the same family (IPv4 or IPv6) as the server, {}", text,
-                server.to_string());
+                "--source {}: not of the same family (IPv4 or IPv6) as the server, {}; give one of "
+                "its family, or leave it out",
+                text, d.server.to_string());
         }
         out.push_back(*parsed);
     }

@@ -26,12 +26,13 @@ port_range local_port_range();
 
 // What the options and the servers' addresses call for: the kernel's choice where that is as good,
 // explicit ones, all of one family, where many connections need them, or a text that says why there
-// are not enough.
+// are not enough, or which of those that were named cannot reach which server.
 std::variant<std::vector<wire::address>, std::string> choose_sources(
     const options& asked, const std::vector<destination>& to, port_range range);
 // Whether connections to `server` come from the addresses that were chosen, `source` among them.
-// The others leave the choice to the kernel: those to another family, and where loopback addresses
-// were not named but chosen for a server on this host, those elsewhere, which they cannot reach.
+// Where addresses of the loopback network were not named but chosen for a server on this host, the
+// others leave the choice to the kernel: those to another family, and those elsewhere, which they
+// cannot reach.
 bool takes_source(const options& asked, const wire::address& source, const wire::address& server);
 // Whether ports are better chosen by us as well. Not with a connection for each request: only the
 // kernel knows which ports in TIME_WAIT may be used again.
