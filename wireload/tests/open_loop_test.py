@@ -99,6 +99,29 @@ class Rates(OpenLoop):
                 self.assertEqual(run.document["requests"]["ok"], 20)
                 self.assertGreater(run.document["requests"]["rate_per_s"], 100)
 
+    def test_what_was_due_a_second_does_not_depend_on_the_servers_time(self) -> None:
+        """By count the window ends with the last reply, long after the last request was due."""
+        with (
+            tempfile.NamedTemporaryFile("w") as recorded,
+            serving(http_replies(lambda n: reply(), after_s=lambda n: 0.2)) as server,
+        ):
+            recorded.write("0\n0.01\n0.03\n0.04\n")
+            recorded.flush()
+            for words, due, rate in (
+                ("--rate 100 -n 10", 10, 100),
+                ("--rate 100 -n 1", 1, 100),
+                ("--rate 100 -n 10 -d 150ms", 10, 100),
+                ("--rate 100 -n 10 --part 1/2", 5, 50),
+                ("--rate 50 --arrivals poisson -n 5", 5, 50),
+                (f"--arrivals {recorded.name}", 4, 100),
+                (f"--arrivals {recorded.name} -n 2", 2, 200),
+                (f"--arrivals {recorded.name} -d 100ms", 4, 40),
+            ):
+                with self.subTest(words):
+                    run = load(server, *typed(words), "-c", "10")
+                    self.assertEqual(run.document["open_loop"]["rate"], rate)
+                    self.assertIn(f"{due} due, {rate}/s;", run.screen)
+
     def test_answers_that_all_come_too_late_are_measured(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
             run = load(server, *typed("--rate 100 -d 300ms -c 20 --deadline 10ms"))

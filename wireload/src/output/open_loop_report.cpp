@@ -1,5 +1,8 @@
 #include "output/open_loop_report.hpp"
 
+#include <algorithm>
+#include <optional>
+
 #include <fmt/format.h>
 
 #include "base/duration.hpp"
@@ -21,12 +24,35 @@ struct rates {
     double answered = 0;
 };
 
-rates rates_of(const run_result& r) {
+// With so many, of all parts, the schedule is over; absent where time ends it.
+std::optional<std::uint64_t> most_due(const options& asked) {
+    const arrival_plan& arrivals = asked.open_loop->arrivals;
+    if (arrivals.kind != arrival_kind::recorded) return asked.requests;
+    if (!asked.requests && asked.duration) return std::nullopt;
+    return std::min<std::uint64_t>(asked.requests.value_or(UINT64_MAX), arrivals.recorded.size());
+}
+
+// A schedule that is over with a count was so before the last reply, where the window ends: its own
+// length counts, not that of the window.
+double due_per_s(const options& asked, const run_result& r, double seconds) {
+    const std::uint64_t due = r.open_loop->counts.scheduled;
+    const std::optional<std::uint64_t> most = most_due(asked);
+    if (most && *most != 0 && due >= asked.part.share_of(*most)) {
+        const arrival_plan& arrivals = asked.open_loop->arrivals;
+        // Of rates that change none goes with a count.
+        if (arrivals.kind != arrival_kind::recorded)
+            return static_cast<double>(arrivals.pieces.front().from_milli) / 1e3 / asked.part.of;
+        if (const nanos last = arrivals.recorded[*most - 1]; last > 0)
+            return static_cast<double>(due) * 1e9 / static_cast<double>(last);
+    }
+    return static_cast<double>(due) / seconds;
+}
+
+rates rates_of(const options& asked, const run_result& r) {
     const double seconds = static_cast<double>(r.elapsed) / 1e9;
     if (seconds <= 0) return {};
-    const open_loop_tally& c = r.open_loop->counts;
-    return {static_cast<double>(c.scheduled) / seconds,
-            static_cast<double>(c.sent_in_window) / seconds, r.rate_per_s()};
+    return {due_per_s(asked, r, seconds),
+            static_cast<double>(r.open_loop->counts.sent_in_window) / seconds, r.rate_per_s()};
 }
 
 json name_of(load_limit limit) {
@@ -69,7 +95,7 @@ json open_loop_document(const plan& p, const run_result& r,
     if (!r.open_loop) return nullptr;
     const open_loop_options& o = *p.asked.open_loop;
     const open_loop_result& open = *r.open_loop;
-    const rates rate = rates_of(r);
+    const rates rate = rates_of(p.asked, r);
     const open_loop_verdict verdict = judge_open_loop(r);
     return {
         {"arrivals", o.name},
@@ -112,10 +138,10 @@ std::string open_loop_plan_text(const options& asked) {
                        o.arrivals.kind == arrival_kind::poisson ? " (poisson)" : "");
 }
 
-std::string open_loop_lines(const run_result& r) {
+std::string open_loop_lines(const plan& p, const run_result& r) {
     if (!r.open_loop) return {};
     const open_loop_result& open = *r.open_loop;
-    const rates rate = rates_of(r);
+    const rates rate = rates_of(p.asked, r);
     const bool by_clock = r.stopped_by != stop_reason::requests;
     std::string out = fmt::format("Schedule   {} due, {}; ", grouped(open.counts.scheduled),
                                   per_second(rate.asked));
@@ -133,7 +159,7 @@ std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) 
     if (verdict.why_void) out.push_back(fmt::format("VOID: {}", *verdict.why_void));
     if (!verdict.rate_kept()) {
         const auto most = p.asked.open_loop->max_in_flight;
-        const rates rate = rates_of(r);
+        const rates rate = rates_of(p.asked, r);
         const std::string who =
             verdict.limit == load_limit::generator ? "the generator could not do more"
             : most ? fmt::format("the server could not keep up with {} in flight", grouped(*most))

@@ -20,7 +20,7 @@ nlohmann::ordered_json open_loop_document(
 // "open loop, 5000/s (poisson)": for the line that says what was asked.
 std::string open_loop_plan_text(const options& asked);
 // Lines for the summary; empty for other loads.
-std::string open_loop_lines(const run_result& r);
+std::string open_loop_lines(const plan& p, const run_result& r);
 // Warnings: a rate that was not kept, and a window that is void.
 std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r);
 

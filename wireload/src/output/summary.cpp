@@ -469,7 +469,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
     out += connect + "\n\n";
     if (!all.empty()) out += latency_table(all, paint) + latency_picture(all, paint) + "\n";
     out += estimate_lines(p, all, paint);
-    out += open_loop_lines(r);
+    out += open_loop_lines(p, r);
     if (!r.rounds.empty()) out += rounds_table(r, paint) + "\n";
     if (r.server) out += server_line(r);
     out += generator_line(p, r, paint);
