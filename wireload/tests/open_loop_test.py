@@ -317,6 +317,8 @@ class Waiting(OpenLoop):
         self.assertEqual(
             run.document["requests"]["rate_per_s"], 0
         )  # none of them came inside the window
+        self.assertGreater(run.document["requests"]["bytes_in"], 5 * len(b"hello"))
+        self.assertRegex(run.screen, r"Traffic +in \d+ B \(0 B/s\), out \d+ B \([1-9]")
         self.assert_accounted(run)
 
     def test_no_more_in_flight_than_allowed(self) -> None:

@@ -19,7 +19,7 @@ constexpr double sample_every_ns = 500'000;
 void load_window::begin(const load_order& order) {
     order_ = order;
     loading_ = true;
-    sending_stopped_ = window_open_ = false;
+    sending_stopped_ = window_open_ = draining_ = false;
     forget();
     interval_ = order.first_interval;
     next_sample_ = interval_end_ = never;
@@ -37,6 +37,10 @@ void load_window::pass_events(nanos t) {
             sending_stopped_ = true;
         } else if (!window_open_) {
             open(at);
+        } else if (!draining_ && at >= order_.schedule_end) {
+            draining_ = true;
+            in_before_drain_ = tally_.bytes_in;
+            out_before_drain_ = tally_.bytes_out;
         } else if (at >= order_.window_end) {
             owner_.window_expired();
             end(at);
@@ -48,6 +52,7 @@ void load_window::pass_events(nanos t) {
         next_edge_ =
             window_open_ ? std::min(interval_end_, order_.window_end) : order_.window_start;
         if (!sending_stopped_) next_edge_ = std::min(next_edge_, order_.send_until);
+        if (window_open_ && !draining_) next_edge_ = std::min(next_edge_, order_.schedule_end);
         next_event_ = std::min(next_edge_, next_sample_);
     }
 }
@@ -90,6 +95,10 @@ void load_window::end(nanos at) {
         tally_.at_end = in_flight_at(at);
         tally_.more_in_flight += tally_.at_end.age_sum;
     }
+    if (draining_) {
+        tally_.drained_in = tally_.bytes_in - in_before_drain_;
+        tally_.drained_out = tally_.bytes_out - out_before_drain_;
+    }
     tally_.ended = at;
     if (window_open_) submit_interval();
     // Of rounds and turns, which have no intervals, there may be more.
@@ -101,7 +110,7 @@ void load_window::end(nanos at) {
         result_.first_error = tally_.first_error;
         result_.first_error_at = tally_.first_error_at;
     }
-    loading_ = window_open_ = false;
+    loading_ = window_open_ = draining_ = false;
     next_edge_ = next_sample_ = next_event_ = never;
     owner_.load_ended();
 }

@@ -7,8 +7,9 @@
 //                                           reported if it never does
 //   window    the edge `window_start`       counted; in flight sampled (closed loop); one
 //                                           histogram handed in at the end of each interval
+//   drain     the edge `schedule_end`       counted as in the window; bytes also apart (open loop)
 //
-// end() leaves a load from either state: at the edge `window_end`, when all requests are answered,
+// end() leaves a load from any state: at the edge `window_end`, when all requests are answered,
 // or when the main thread cuts it. The edge `send_until` only ends the sending.
 //
 // Few clock readings keep latency truthful. A request's time is read just before its
@@ -184,6 +185,7 @@ private:
     bool loading_ = false;
     bool sending_stopped_ = false;
     bool window_open_ = false;
+    bool draining_ = false;  // with the window open
     nanos next_event_ = never;
     nanos next_edge_ = never;
     nanos next_sample_ = never;
@@ -191,6 +193,8 @@ private:
     std::uint64_t ok_before_ = 0;  // at the start of the interval
     std::uint64_t errors_before_ = 0;
     nanos interval_end_ = never;
+    std::uint64_t in_before_drain_ = 0;  // bytes
+    std::uint64_t out_before_drain_ = 0;
     std::uint64_t in_flight_ = 0;
     std::uint64_t answered_ = 0;  // before the present tally
     tally tally_;

@@ -63,6 +63,9 @@ struct tally {
     error_counts errors;
     std::uint64_t bytes_in = 0;
     std::uint64_t bytes_out = 0;
+    // Open loop: those of them after the schedule's end, while the last replies were waited for.
+    std::uint64_t drained_in = 0;
+    std::uint64_t drained_out = 0;
     // With --deflate, on connections where it was agreed on: payloads before they were compressed
     // and after they were inflated.
     std::uint64_t payload_in = 0;
@@ -93,6 +96,8 @@ struct tally {
         errors.add(other.errors);
         bytes_in += other.bytes_in;
         bytes_out += other.bytes_out;
+        drained_in += other.drained_in;
+        drained_out += other.drained_out;
         payload_in += other.payload_in;
         payload_out += other.payload_out;
         sent_compressed += other.sent_compressed;

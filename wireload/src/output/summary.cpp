@@ -376,12 +376,13 @@ std::string broadcast_lines(const run_result& r) {
 
 std::string traffic_line(const run_result& r) {
     if (r.elapsed <= 0) return {};
-    const auto flow = [&](std::uint64_t n) {
+    // Like the requests: of an open loop all are counted, and those of the window are its rate.
+    const auto flow = [&](std::uint64_t n, std::uint64_t drained) {
         return fmt::format("{} ({}/s)", bytes_text(static_cast<double>(n)),
-                           bytes_text(static_cast<double>(n) / seconds_of(r)));
+                           bytes_text(static_cast<double>(n - drained) / seconds_of(r)));
     };
-    return fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in),
-                       flow(r.counts.bytes_out));
+    return fmt::format("Traffic    in {}, out {}\n", flow(r.counts.bytes_in, r.counts.drained_in),
+                       flow(r.counts.bytes_out, r.counts.drained_out));
 }
 
 std::string estimate_lines(const plan& p, const histogram& all, const painter& paint) {
