@@ -11,14 +11,10 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <exception>
-#include <filesystem>
-#include <fstream>
 #include <iostream>
 #include <optional>
 #include <string>
-#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -33,6 +29,7 @@
 #include "output/judgement.hpp"
 #include "output/live_view.hpp"
 #include "output/print_request.hpp"
+#include "output/result_file.hpp"
 #include "output/series_csv.hpp"
 #include "output/summary.hpp"
 #include "plan/plan.hpp"
@@ -61,34 +58,6 @@ void occupy_closed_streams() {
 
 void complain(const std::string& text) {
     std::fputs(fmt::format("wireload: {}\n", text).c_str(), stderr);
-}
-
-// Opened before the run, so that a name that cannot be written is known before ten minutes are
-// spent. What the file has stays there.
-bool open_output(std::ofstream& file, const char* flag, const std::string& path) {
-    if (path.empty() || path == "-") return true;
-    file.open(path, std::ios::app);
-    if (file) return true;
-    complain(fmt::format("{} {}: cannot write this file: {}; give another name", flag, path,
-                         std::strerror(errno)));
-    return false;
-}
-
-// A pipe or a device has nothing to lose.
-bool empty_output(const std::ofstream& file, const char* flag, const std::string& path) {
-    std::error_code failed;
-    if (!file.is_open() || !std::filesystem::is_regular_file(path, failed)) return true;
-    std::filesystem::resize_file(path, 0, failed);
-    if (!failed) return true;
-    complain(fmt::format("{} {}: cannot empty this file: {}; give another name", flag, path,
-                         failed.message()));
-    return false;
-}
-
-bool close_output(std::ofstream& file) {
-    if (!file.is_open()) return true;
-    file.close();
-    return !file.fail();
 }
 
 // Whether standard output has taken all that was written to it. What did not fit its buffer went
@@ -183,45 +152,43 @@ int load(options asked) {
         watch = std::get<process_watch>(std::move(opened));
     }
     // Last, and all of them first: a file of this name loses what it had.
-    std::ofstream json_file, log_file, csv_file;
-    if (!open_output(json_file, "--json", p.asked.json_path) ||
-        !open_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
-        !open_output(csv_file, "--csv", p.asked.csv_path) ||
-        !empty_output(json_file, "--json", p.asked.json_path) ||
-        !empty_output(log_file, "--hdr-log", p.asked.hdr_log_path) ||
-        !empty_output(csv_file, "--csv", p.asked.csv_path)) {
-        return exit_usage;
+    result_file json_file("--json", p.asked.json_path), log_file("--hdr-log", p.asked.hdr_log_path),
+        csv_file("--csv", p.asked.csv_path);
+    for (const auto step : {&result_file::open, &result_file::empty}) {
+        for (result_file* const file : {&json_file, &log_file, &csv_file}) {
+            const std::string problem = (file->*step)();
+            if (problem.empty()) continue;
+            complain(problem);
+            return exit_usage;
+        }
     }
 
+    result_signals signals;
     auto outcome = run(p, watch ? &*watch : nullptr, live_on(p));
+    signals.run_ended();
     if (const auto* problem = std::get_if<std::string>(&outcome)) {
         complain(*problem);
         return exit_nothing_measured;
     }
     const run_result& result = std::get<run_result>(outcome);
 
-    const bool json_on_stdout = p.asked.json_path == "-";
+    // The files first, and each of them: a reader of standard output that has left, or reads no
+    // more, costs none.
+    const auto write_json = [&](std::ostream& out) { out << to_text(to_document(p, result)); };
+    const auto write_hdr = [&](std::ostream& out) { write_log(out, p, result); };
+    const auto write_series = [&](std::ostream& out) { write_csv(out, p, result); };
+    bool written = json_file.fill(write_json);
+    written = log_file.fill(write_hdr) && written;
+    written = csv_file.fill(write_series) && written;
+    const bool json_taken = p.asked.json_path == "-", log_taken = p.asked.hdr_log_path == "-",
+               csv_taken = p.asked.csv_path == "-";
     if (!p.asked.quiet) {
-        const bool taken = json_on_stdout || p.asked.csv_path == "-" || p.asked.hdr_log_path == "-";
-        std::FILE* const screen = taken ? stderr : stdout;
+        std::FILE* const screen = json_taken || log_taken || csv_taken ? stderr : stdout;
         std::fputs(summary(p, result, style_for(fileno(screen), p.asked.color)).c_str(), screen);
     }
-    if (!p.asked.json_path.empty()) {
-        const std::string text = to_text(to_document(p, result));
-        if (json_on_stdout) {
-            std::fwrite(text.data(), 1, text.size(), stdout);
-        } else {
-            json_file << text;
-        }
-    }
-    if (!p.asked.hdr_log_path.empty())
-        write_log(log_file.is_open() ? static_cast<std::ostream&>(log_file) : std::cout, p, result);
-    if (!p.asked.csv_path.empty())
-        write_csv(csv_file.is_open() ? static_cast<std::ostream&>(csv_file) : std::cout, p, result);
-    // The files first, and each of them: a reader of standard output that has left costs none.
-    bool written = close_output(json_file);
-    written = close_output(log_file) && written;
-    written = close_output(csv_file) && written;
+    if (json_taken) write_json(std::cout);
+    if (log_taken) write_hdr(std::cout);
+    if (csv_taken) write_series(std::cout);
     return flush_output() && written ? exit_code(p, result) : not_written();
 }
 

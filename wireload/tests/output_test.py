@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import csv
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 from pathlib import Path
@@ -175,6 +177,45 @@ class Document(unittest.TestCase):
             )
             self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""))
             self.assertEqual(json.loads(path.read_text())["requests"]["ok"], 5)
+
+
+class Signals(unittest.TestCase):
+    def test_one_while_results_are_written_cuts_none(self) -> None:
+        """The CSV, which comes last, goes into a pipe that is full and not read until then."""
+        words = typed("-q -c 2 -d 400ms --interval 1ms --threads 1")
+        with (
+            tempfile.TemporaryDirectory() as folder,
+            serving(http_replies(lambda n: reply())) as server,
+        ):
+            document, log, pipe = (Path(folder) / name for name in ("json", "log", "csv"))
+            os.mkfifo(pipe)
+            reading = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+            capacity = fcntl.fcntl(reading, fcntl.F_SETPIPE_SZ, 4096)
+            files = ["--json", str(document), "--hdr-log", str(log), "--csv", str(pipe)]
+            with subprocess.Popen(
+                [WIRELOAD, *words, *files, f"http://127.0.0.1:{server.port}/"]
+            ) as process:
+                try:
+                    while in_pipe(reading) < capacity:
+                        self.assertIsNone(process.poll(), "it ended with the pipe not full")
+                        time.sleep(0.01)
+                    process.send_signal(signal.SIGTERM)
+                    os.set_blocking(reading, True)
+                    with os.fdopen(reading, newline="") as rest:
+                        rows = list(csv.DictReader(rest))
+                    self.assertEqual(process.wait(30), 0)
+                finally:
+                    process.kill()
+            series = json.loads(document.read_text())["series"]
+            self.assertEqual([int(row["ok"]) for row in rows], series["ok"])
+            intervals = [line for line in log.read_text().splitlines() if line[0].isdigit()]
+            self.assertEqual(len(intervals), len(rows))
+
+
+def in_pipe(reading: int) -> int:
+    """Bytes that nobody has read."""
+    size = fcntl.ioctl(reading, termios.FIONREAD, b"\0" * 4)
+    return int.from_bytes(size, sys.byteorder)
 
 
 def value_at(values: Any, percent: int) -> int:

@@ -21,18 +21,17 @@ sigset_t ending_signals() {
 
 control::control() {
     const sigset_t set = ending_signals();
-    pthread_sigmask(SIG_BLOCK, &set, nullptr);
+    pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
     signals_ = wire::unique_fd(signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC));
     notified_ = wire::unique_fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 }
 
 control::~control() {
-    // One that came after the one that ended the run would kill the process when it is let through,
-    // before what was measured is written: timeout(1) sends its signal twice.
+    // One that came after the one that ended the run means nothing more: timeout(1) sends its
+    // signal twice.
     signalfd_siginfo info{};
     while (read(signals_.get(), &info, sizeof info) == sizeof info) {}
-    const sigset_t set = ending_signals();
-    pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
+    pthread_sigmask(SIG_SETMASK, &mask_before_, nullptr);
 }
 
 void control::notify() noexcept {

@@ -1,6 +1,8 @@
 // The main thread waits here for workers, for the clock and for the user's signals.
 #pragma once
 
+#include <signal.h>
+
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -13,8 +15,8 @@ namespace wireload {
 
 class control {
 public:
-    // Blocks SIGINT and SIGTERM in this thread and all that it starts later; they are read here
-    // instead.
+    // Blocks SIGINT and SIGTERM in this thread and all that it starts later, as long as it lives;
+    // they are read here instead.
     control();
     ~control();
     control(const control&) = delete;
@@ -32,6 +34,7 @@ public:
     std::optional<std::string> read_line(int file, std::size_t most);
 
 private:
+    sigset_t mask_before_{};
     wire::unique_fd notified_;
     wire::unique_fd signals_;
     bool interrupted_ = false;
