@@ -245,7 +245,9 @@ void process_watch::begin() {
 }
 
 void process_watch::sample() {
+    // All processes of the host would have to be looked through for those that have come since.
     if (cgroup_.empty()) read_left();
+    else known_ = processes();
     peak_ = std::max(peak_, resident_bytes());
 }
 

@@ -11,7 +11,7 @@
 //   find()     shortly before the window        the processes and their cgroups (milliseconds)
 //   begin()    at the start of the window       their CPU time and memory
 //   sample()   about every 100 ms inside it     their memory, for the peak, and their CPU time, in
-//                                               case they end
+//                                               case they end; of a cgroup the processes anew
 //   end()      at the end of the window         CPU time and memory; processes found anew
 //
 // The main thread makes all calls, in this order; find() to end() again for each round of a ramp.
@@ -34,8 +34,10 @@ struct server_usage {
     std::uint64_t cpu_user_ns = 0;
     std::uint64_t cpu_system_ns = 0;
     std::uint64_t rss_bytes = 0;  // at the end
-    std::uint64_t rss_peak_bytes =
-        0;  // the largest sum that was seen: at both edges and at each sample()
+    // The largest sum that was seen: at both edges and at each sample(). A process that comes and
+    // goes between two of them is in none; nor, by process id, one that came after find() and was
+    // gone at end().
+    std::uint64_t rss_peak_bytes = 0;
     std::optional<std::uint64_t> pss_bytes;  // at the end; absent where the kernel does not tell
     // The kernel's memory for it at the end, sockets among it: what the cgroup's memory.stat tells.
     std::optional<std::uint64_t> kernel_bytes;
@@ -58,7 +60,7 @@ public:
     // Between the edges; cheap.
     void sample();
     server_usage end();
-    // The processes that find() or end() found last, without those that sample() missed since.
+    // The processes that were found last, without those that sample() missed since.
     const std::vector<pid_t>& found() const { return known_; }
     // How often threads of the processes that were found last have slept and been woken, since they
     // began. Reads a file for each thread.

@@ -318,6 +318,26 @@ TEST(ProcessWatch, ReadsACgroupFolder) {
     EXPECT_EQ(gone.processes, 0U);
 }
 
+TEST(ProcessWatch, ThePeakHasTheMemoryOfWhatComesIntoACgroupAndLeavesIt) {
+    const std::string folder = testing::TempDir() + "wireload_cgroup_peak_test";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/cgroup.procs").flush();
+    std::ofstream(folder + "/cpu.stat") << "usage_usec 30\nuser_usec 10\nsystem_usec 20\n";
+    auto opened = process_watch::open(folder);
+    ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
+    auto& watch = std::get<process_watch>(opened);
+    watch.find();
+    watch.begin();
+    std::ofstream(folder + "/cgroup.procs") << getpid() << "\n";
+    watch.sample();
+    std::ofstream(folder + "/cgroup.procs").flush();
+    const server_usage used = watch.end();
+    std::filesystem::remove_all(folder);
+    EXPECT_EQ(used.processes, 0U);
+    EXPECT_EQ(used.rss_bytes, 0U);
+    EXPECT_GT(used.rss_peak_bytes, 0U);
+}
+
 TEST(ProcessWatch, SeesTheKernelsMemoryForConnectionsGrow) {
     auto opened = process_watch::open(std::to_string(getpid()));
     ASSERT_TRUE(std::holds_alternative<process_watch>(opened));
