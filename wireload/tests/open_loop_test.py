@@ -252,27 +252,31 @@ class Waiting(OpenLoop):
             with self.subTest(engine=engine):
                 self.check_a_stopped_generator(engine)
 
-    def check_a_stopped_generator(self, engine: str) -> None:
+    def stopped(self, *words: str, code: int) -> Run:
+        """wireload is stopped for 800 ms, from the 30th of 100 requests on, which take 20 ms."""
         with (
             serving(http_replies(lambda n: reply(), after_s=lambda n: 0.02)) as server,
             tempfile.TemporaryDirectory() as folder,
         ):
             file = Path(folder) / "json"
-            words = [
-                *(WIRELOAD, "--engine", engine),
-                *typed("--rate 50 -d 2s -c 100 --fail-if max>1h --fail-if errors>0 -q --json"),
-                str(file),
-            ]
-            process = subprocess.Popen([*words, f"http://127.0.0.1:{server.port}/"])
+            words = (*words, *typed("--rate 50 -d 2s -c 100 -q --json"), str(file))
+            process = subprocess.Popen([WIRELOAD, *words, f"http://127.0.0.1:{server.port}/"])
             while server.requests < 30:
                 time.sleep(0.001)
             process.send_signal(signal.SIGSTOP)
             time.sleep(0.8)
             process.send_signal(signal.SIGCONT)
-            self.assertEqual(process.wait(), 3)
-            run = Run(3, json.loads(file.read_text()), "")
-            self.assertEqual(server.requests, 100)
+            self.assertEqual(process.wait(), code)
+            run = Run(code, json.loads(file.read_text()), "")
+            self.assertEqual(server.requests, run.document["open_loop"]["sent"])
         self.assert_accounted(run)
+        self.assertEqual(run.document["open_loop"]["scheduled"], 100)
+        return run
+
+    def check_a_stopped_generator(self, engine: str) -> None:
+        words = typed("--fail-if max>1h --fail-if errors>0 --engine")
+        run = self.stopped(*words, engine, code=3)
+        self.assertEqual(run.document["requests"]["ok"], 100)
         self.assertEqual(run.document["plan"]["engine"], engine)
         open_loop, latency = run.document["open_loop"], run.document["latency"]
         self.assertEqual(open_loop["reply_times"], "kernel")
@@ -284,6 +288,24 @@ class Waiting(OpenLoop):
         times, counts = run.document["thresholds"]
         self.assertEqual((times["value"], times["holds"]), (latency["max_ns"], None))
         self.assertIs(counts["holds"], False)
+
+    def test_requests_that_the_generator_lets_expire_are_its_own(self) -> None:
+        """All connections are free, and the deadline of most requests passes meanwhile."""
+        run = self.stopped(*typed("--deadline 30ms --fail-if errors>99"), code=3)
+        open_loop = run.document["open_loop"]
+        self.assertGreaterEqual(open_loop["not_sent"], 20)
+        self.assertGreaterEqual(open_loop["lag"]["max_ns"], 600 * MS)
+        self.assertEqual(open_loop["limited_by"], "generator")
+        self.assertIn("could not send more", open_loop["void"])
+        self.assertIsNone(run.document["thresholds"][0]["holds"])
+
+    def test_requests_that_expire_while_the_server_has_the_connection_are_its(self) -> None:
+        with serving(
+            http_replies(lambda n: reply(), after_s=lambda n: 0.6 if n == 3 else 0)
+        ) as server:
+            run = load(server, *typed("--rate 100 -d 800ms -c 1 --deadline 50ms"))
+        self.assertGreaterEqual(run.document["open_loop"]["not_sent"], 40)
+        self.assertEqual(run.document["open_loop"]["limited_by"], "server")
 
     def test_says_whether_it_keeps_the_cores_awake(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:

@@ -55,7 +55,17 @@ void open_loop_gate::drop_due() {
 
 void open_loop_gate::skip_expired(nanos now) {
     if (deadline_ == never) return;
-    while (schedule_.due() != never && now - schedule_.due() >= deadline_) drop_due();
+    while (schedule_.due() != never && now - schedule_.due() >= deadline_) {
+        note_missed(now);
+        drop_due();
+    }
+}
+
+void open_loop_gate::note_missed(nanos now) {
+    if (schedule_.warming_up() || count_ == 0 || !may_send_more()) return;
+    const nanos due = schedule_.due();
+    const nanos possible = std::max({due, line_[first_ & line_mask_].since, allowed_since_});
+    if (possible - due < deadline_) lag_.record(static_cast<std::uint64_t>(now - possible));
 }
 
 nanos open_loop_gate::begun(nanos now, nanos& lag, nanos& displacement) {

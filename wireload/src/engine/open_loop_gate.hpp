@@ -102,6 +102,9 @@ private:
 
     bool is_late(nanos latency) const { return deadline_ != never && latency > deadline_; }
     void advance_schedule();
+    // The next request is dropped at `now`. Where a connection was free for it before its deadline,
+    // the server is not to blame: that is lag.
+    void note_missed(nanos now);
 
     load_window& window_;
     const std::uint64_t most_in_flight_;

@@ -39,7 +39,7 @@ inline constexpr std::int64_t undisturbed_below_ns = 100'000;
 struct open_loop_result {
     open_loop_tally counts;
     // Sent - the moment from which it could have been: due, a connection free, in flight allowed.
-    // In no latency.
+    // In no latency. Also of those that were dropped because the generator let their deadline pass.
     histogram lag;
     histogram service;  // answered - sent
     // By how much the lag may have changed what a request met at the server.
