@@ -204,6 +204,19 @@ class Rates(OpenLoop):
         self.assertEqual(run.code, 0)
         self.assert_accounted(run)
 
+    def test_connections_a_second_are_those_of_the_window(self) -> None:
+        """The first takes all of it; the other four are opened after its end."""
+
+        def once(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            time.sleep(0.1)
+            connection.sendall(reply(b"hello", "200 OK", "Connection: close"))
+            return False
+
+        with serving(http(once)) as server:
+            run = load(server, *typed("--rate 50 -d 100ms -c 1 --no-keepalive"))
+        self.assertRegex(run.screen, r"Connect +5 of 5 open in [^,]*, max [^,]*, 10/s\n")
+        self.assert_accounted(run)
+
     def test_requests_take_the_connections_in_turn(self) -> None:
         counts: dict[int, int] = {}
 

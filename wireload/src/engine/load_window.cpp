@@ -41,6 +41,7 @@ void load_window::pass_events(nanos t) {
             draining_ = true;
             in_before_drain_ = tally_.bytes_in;
             out_before_drain_ = tally_.bytes_out;
+            opened_before_drain_ = tally_.connections_opened;
         } else if (at >= order_.window_end) {
             owner_.window_expired();
             end(at);
@@ -98,6 +99,7 @@ void load_window::end(nanos at) {
     if (draining_) {
         tally_.drained_in = tally_.bytes_in - in_before_drain_;
         tally_.drained_out = tally_.bytes_out - out_before_drain_;
+        tally_.opened_in_drain = tally_.connections_opened - opened_before_drain_;
     }
     tally_.ended = at;
     if (window_open_) submit_interval();

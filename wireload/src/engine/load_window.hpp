@@ -7,7 +7,7 @@
 //                                           reported if it never does
 //   window    the edge `window_start`       counted; in flight sampled (closed loop); one
 //                                           histogram handed in at the end of each interval
-//   drain     the edge `schedule_end`       counted as in the window; bytes also apart (open loop)
+//   drain     the edge `schedule_end`       counted as in the window; bytes and openings also apart
 //
 // end() leaves a load from any state: at the edge `window_end`, when all requests are answered,
 // or when the main thread cuts it. The edge `send_until` only ends the sending.
@@ -195,6 +195,7 @@ private:
     nanos interval_end_ = never;
     std::uint64_t in_before_drain_ = 0;  // bytes
     std::uint64_t out_before_drain_ = 0;
+    std::uint64_t opened_before_drain_ = 0;  // connections
     std::uint64_t in_flight_ = 0;
     std::uint64_t answered_ = 0;  // before the present tally
     tally tally_;

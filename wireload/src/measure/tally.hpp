@@ -66,6 +66,7 @@ struct tally {
     // Open loop: those of them after the schedule's end, while the last replies were waited for.
     std::uint64_t drained_in = 0;
     std::uint64_t drained_out = 0;
+    std::uint64_t opened_in_drain = 0;  // likewise, of the connections
     // With --deflate, on connections where it was agreed on: payloads before they were compressed
     // and after they were inflated.
     std::uint64_t payload_in = 0;
@@ -98,6 +99,7 @@ struct tally {
         bytes_out += other.bytes_out;
         drained_in += other.drained_in;
         drained_out += other.drained_out;
+        opened_in_drain += other.opened_in_drain;
         payload_in += other.payload_in;
         payload_out += other.payload_out;
         sent_compressed += other.sent_compressed;

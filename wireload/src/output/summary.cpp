@@ -314,9 +314,11 @@ std::string connect_lines(const plan& p, const run_result& r) {
                         time_or_dash(r.connect.latency.max_ns()));
     }
     if (!p.asked.keep_alive && !r.connect.phases.tcp.empty()) {
+        const std::uint64_t in_window =
+            r.connect.opened - std::min(r.connect.opened, r.counts.opened_in_drain);
         if (r.elapsed > 0)
-            connect += fmt::format(
-                ", {}", per_second(static_cast<double>(r.connect.opened) / seconds_of(r)));
+            connect +=
+                fmt::format(", {}", per_second(static_cast<double>(in_window) / seconds_of(r)));
         phases = fmt::format("p50: tcp {}", time_or_dash(r.connect.phases.tcp.percentile_ns(50)));
         const auto phase = [&](std::string_view name, const histogram& h) {
             if (!h.empty())
