@@ -396,6 +396,18 @@ class Waiting(OpenLoop):
         self.assertEqual((open_loop["rate_kept"], open_loop["limited_by"]), (False, "server"))
         self.assertIn("the server could not keep up with 1", run.screen)
 
+    def test_a_generator_that_was_interrupted_in_its_warm_up_was_not_the_limit(self) -> None:
+        with (
+            serving(http_replies(lambda n: reply())) as server,
+            under_load(server, *typed("--rate 400 --warmup 60s -d 1s -c 1")) as process,
+        ):
+            while server.requests < 10:
+                time.sleep(0.01)
+            run = interrupt(process)
+        self.assertEqual((run.code, run.document["window"]["elapsed_ns"]), (2, 0))
+        generator = run.document["generator"]
+        self.assertEqual((generator["cpu_share"], generator["limited_by"]), (0, None))
+
     def test_says_when_the_rate_was_not_kept(self) -> None:
         with serving(http_replies(lambda n: reply(), after_s=lambda n: 0.05)) as server:
             run = load(server, "--rate", "100", "-d", "500ms", "-c", "2")

@@ -31,7 +31,7 @@ load_order make_order(const options& o, nanos start) {
     return order;
 }
 
-void note_result(run_steps& steps, const load_order& order, nanos metered_from, nanos end) {
+void note_result(run_steps& steps, const load_order& order, nanos metered, nanos end) {
     run_result& out = steps.out();
     open_loop_result& open = *out.open_loop;
     const tally counts = steps.gather();
@@ -42,7 +42,7 @@ void note_result(run_steps& steps, const load_order& order, nanos metered_from, 
         open.displacement.merge(w->gate().displacement());
         open.undisturbed.merge(w->gate().undisturbed());
     }
-    out.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), end - metered_from,
+    out.generator.take_spinning(static_cast<std::uint64_t>(open.counts.spun), metered,
                                 steps.used_cpus());
     out.stopped_by = steps.cut()                                           ? *steps.cut()
                      : steps.asked().duration && end >= order.schedule_end ? stop_reason::duration
@@ -84,15 +84,17 @@ void run_open_loop(run_steps& steps) {
                o.requests ? o.part.share_of(*o.requests) : 0);
     steps.wait_for_orders(true, order.schedule_end);
     const nanos end = clock_now();
-    if (end < order.window_start) out.window_start_unix_ns = 0;  // it ended in the warm-up
+    const bool opened = end >= order.window_start;  // else it ended in the warm-up
+    if (!opened) out.window_start_unix_ns = 0;
+    const nanos metered = opened ? end - metered_from : 0;
     out.open_loop.emplace().cores_awake = awake.held();
-    out.generator = meter.end(end - metered_from, steps.used_cpus());
+    out.generator = meter.end(metered, steps.used_cpus());
     if (watch != nullptr) out.server = watch->end();
     if (!steps.cut() && !steps.all_done()) {
         steps.show("waiting for the last", end, order.window_end);
         steps.wait_for_orders(false);
     }
-    note_result(steps, order, metered_from, end);
+    note_result(steps, order, metered, end);
 }
 
 }  // namespace wireload
