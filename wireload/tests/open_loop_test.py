@@ -396,6 +396,24 @@ class Waiting(OpenLoop):
         self.assertEqual((open_loop["rate_kept"], open_loop["limited_by"]), (False, "server"))
         self.assertIn("the server could not keep up with 1", run.screen)
 
+    def test_a_run_that_is_interrupted_after_its_window_has_all_of_it(self) -> None:
+        def silent(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
+            return True
+
+        with (
+            serving(http(silent)) as server,
+            under_load(server, *typed("--rate 50 -d 100ms -c 5")) as process,
+        ):
+            while server.requests < 5:
+                time.sleep(0.01)
+            time.sleep(0.2)
+            run = interrupt(process)
+        self.assertEqual(
+            run.document["window"],
+            run.document["window"] | {"stopped_by": "signal", "elapsed_ns": 100 * MS},
+        )
+        self.assertEqual(run.document["open_loop"]["rate"], 50)
+
     def test_a_generator_that_was_interrupted_in_its_warm_up_was_not_the_limit(self) -> None:
         with (
             serving(http_replies(lambda n: reply())) as server,

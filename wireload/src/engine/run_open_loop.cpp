@@ -47,9 +47,10 @@ void note_result(run_steps& steps, const load_order& order, nanos metered, nanos
     out.stopped_by = steps.cut()                                           ? *steps.cut()
                      : steps.asked().duration && end >= order.schedule_end ? stop_reason::duration
                                                                            : stop_reason::requests;
-    const nanos last = out.stopped_by == stop_reason::duration   ? order.schedule_end
-                       : out.stopped_by == stop_reason::requests ? counts.last_done
-                                                                 : end;
+    const nanos last = out.stopped_by == stop_reason::duration ? order.schedule_end
+                       : out.stopped_by == stop_reason::requests
+                           ? counts.last_done
+                           : std::min(end, order.schedule_end);
     out.elapsed = std::max<nanos>(0, last - order.window_start);
     open.drain = std::max<nanos>(0, counts.last_done - last);
     out.interval = order.interval;
