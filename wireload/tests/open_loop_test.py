@@ -272,15 +272,20 @@ class Waiting(OpenLoop):
             tempfile.TemporaryDirectory() as folder,
         ):
             file = Path(folder) / "json"
-            words = (*words, *typed("--rate 50 -d 2s -c 100 -q --json"), str(file))
-            process = subprocess.Popen([WIRELOAD, *words, f"http://127.0.0.1:{server.port}/"])
+            words = (*words, *typed("--rate 50 -d 2s -c 100 --json"), str(file))
+            process = subprocess.Popen(
+                [WIRELOAD, *words, f"http://127.0.0.1:{server.port}/"],
+                stdout=subprocess.PIPE,
+                text=True,
+            )
             while server.requests < 30:
                 time.sleep(0.001)
             process.send_signal(signal.SIGSTOP)
             time.sleep(0.8)
             process.send_signal(signal.SIGCONT)
-            self.assertEqual(process.wait(), code)
-            run = Run(code, json.loads(file.read_text()), "")
+            screen, _ = process.communicate()
+            self.assertEqual(process.returncode, code, screen)
+            run = Run(code, json.loads(file.read_text()), screen)
             self.assertEqual(server.requests, run.document["open_loop"]["sent"])
         self.assert_accounted(run)
         self.assertEqual(run.document["open_loop"]["scheduled"], 100)
@@ -311,6 +316,9 @@ class Waiting(OpenLoop):
         self.assertEqual(open_loop["limited_by"], "generator")
         self.assertIn("could not send more", open_loop["void"])
         self.assertIsNone(run.document["thresholds"][0]["holds"])
+        self.assertNotIn("no connection was free", run.document["first_error"]["sent"])
+        self.assertNotIn("no connection was free", run.screen)
+        self.assertIn("wireload itself let their deadline pass", run.screen)
 
     def test_requests_that_expire_while_the_server_has_the_connection_are_its(self) -> None:
         with serving(
@@ -319,6 +327,7 @@ class Waiting(OpenLoop):
             run = load(server, *typed("--rate 100 -d 800ms -c 1 --deadline 50ms"))
         self.assertGreaterEqual(run.document["open_loop"]["not_sent"], 40)
         self.assertEqual(run.document["open_loop"]["limited_by"], "server")
+        self.assertNotIn("let their deadline pass", run.screen)
 
     def test_says_whether_it_keeps_the_cores_awake(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:

@@ -117,14 +117,20 @@ void load_window::end(nanos at) {
     owner_.load_ended();
 }
 
-void load_window::never_sent(nanos due, nanos now) {
+void load_window::never_sent(nanos due, nanos now, bool missed) {
     ++tally_.errors[error_kind::deadline];
     tally_.last_done = now;
     if (!wants_report()) return;
-    report({error_kind::deadline, "nothing: no connection was free for the request",
-            "a free connection in time",
-            fmt::format("none within {}", format_duration(static_cast<double>(now - due)))},
-           now);
+    const std::string late = format_duration(static_cast<double>(now - due));
+    if (missed) {
+        report({error_kind::deadline, "nothing: wireload came too late for the request",
+                "a request that leaves in time", fmt::format("its turn, {} late", late)},
+               now);
+    } else {
+        report({error_kind::deadline, "nothing: no connection was free for the request",
+                "a free connection in time", fmt::format("none within {}", late)},
+               now);
+    }
 }
 
 }  // namespace wireload

@@ -117,8 +117,9 @@ public:
             ++tally_.ok;
         }
     }
-    // Open loop: the request was due at `due` and will not be sent any more.
-    void never_sent(nanos due, nanos now);
+    // Open loop: the request was due at `due` and will not be sent any more. `missed`: since the
+    // generator came too late for it.
+    void never_sent(nanos due, nanos now, bool missed);
     // These requests will get no reply any more.
     void unanswered(std::uint64_t count, nanos now) {
         tally_.errors[error_kind::read_timeout] += count;

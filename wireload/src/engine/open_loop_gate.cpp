@@ -45,10 +45,11 @@ void open_loop_gate::advance_schedule() {
     schedule_.advance();
 }
 
-void open_loop_gate::drop_due() {
+void open_loop_gate::drop_due(bool missed) {
     if (!schedule_.warming_up()) {
         ++counts_.not_sent;
-        window_.never_sent(schedule_.due(), clock_now());
+        if (missed) ++counts_.missed;
+        window_.never_sent(schedule_.due(), clock_now(), missed);
     }
     advance_schedule();
 }
@@ -56,16 +57,17 @@ void open_loop_gate::drop_due() {
 void open_loop_gate::skip_expired(nanos now) {
     if (deadline_ == never) return;
     while (schedule_.due() != never && now - schedule_.due() >= deadline_) {
-        note_missed(now);
-        drop_due();
+        drop_due(is_missed(now));
     }
 }
 
-void open_loop_gate::note_missed(nanos now) {
-    if (schedule_.warming_up() || count_ == 0 || !may_send_more()) return;
+bool open_loop_gate::is_missed(nanos now) {
+    if (schedule_.warming_up() || count_ == 0 || !may_send_more()) return false;
     const nanos due = schedule_.due();
     const nanos possible = std::max({due, line_[first_ & line_mask_].since, allowed_since_});
-    if (possible - due < deadline_) lag_.record(static_cast<std::uint64_t>(now - possible));
+    if (possible - due >= deadline_) return false;
+    lag_.record(static_cast<std::uint64_t>(now - possible));
+    return true;
 }
 
 nanos open_loop_gate::begun(nanos now, nanos& lag, nanos& displacement) {

@@ -72,8 +72,8 @@ public:
     // For the connection taken last.
     void grant() { granted_ = true; }
     void close_gate() { granted_ = false; }
-    // The next request is not sent any more.
-    void drop_due();
+    // The next request is not sent any more. `missed`: by the generator's doing.
+    void drop_due(bool missed = false);
     // Drops what was not sent before its deadline.
     void skip_expired(nanos now);
     void note_backlog(nanos now) {
@@ -102,9 +102,9 @@ private:
 
     bool is_late(nanos latency) const { return deadline_ != never && latency > deadline_; }
     void advance_schedule();
-    // The next request is dropped at `now`. Where a connection was free for it before its deadline,
-    // the server is not to blame: that is lag.
-    void note_missed(nanos now);
+    // Whether a connection was free for the next request before its deadline, which has passed:
+    // then the server is not to blame, and its lag is recorded.
+    bool is_missed(nanos now);
 
     load_window& window_;
     const std::uint64_t most_in_flight_;

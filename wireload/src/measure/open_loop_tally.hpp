@@ -12,7 +12,8 @@ namespace wireload {
 // answered.
 struct open_loop_tally {
     std::uint64_t scheduled = 0;
-    std::uint64_t not_sent = 0;  // no connection was free before the deadline or the end
+    std::uint64_t not_sent = 0;  // no connection was free before the deadline or the end, or:
+    std::uint64_t missed = 0;    // one was, and the generator let the deadline pass
     std::uint64_t late = 0;      // answered rightly, after the deadline
     std::uint64_t backlog_max = 0;
     // By the clock: of whatever schedule, inside the window.
@@ -23,6 +24,7 @@ struct open_loop_tally {
     void add(const open_loop_tally& other) {
         scheduled += other.scheduled;
         not_sent += other.not_sent;
+        missed += other.missed;
         late += other.late;
         // At most: the threads' largest need not be of one moment.
         backlog_max += other.backlog_max;

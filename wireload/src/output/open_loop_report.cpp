@@ -168,10 +168,13 @@ std::vector<std::string> open_loop_warnings(const plan& p, const run_result& r) 
         out.push_back(fmt::format("asked {}, sent {}: {}", per_second(rate.asked),
                                   per_second(rate.sent), who));
     }
-    if (c.not_sent != 0)
+    if (c.not_sent != c.missed)
         out.push_back(
             fmt::format("{} never sent: no connection was free before the deadline or the end",
-                        grouped(c.not_sent)));
+                        grouped(c.not_sent - c.missed)));
+    if (c.missed != 0)
+        out.push_back(fmt::format("{} never sent: wireload itself let their deadline pass",
+                                  grouped(c.missed)));
     if (c.late != 0) {
         out.push_back(fmt::format(
             "{} answered after the deadline of {}: errors, and among the latencies",
