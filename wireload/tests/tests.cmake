@@ -23,7 +23,7 @@ endif()
 set(wireload_environment "WIRELOAD=$<TARGET_FILE:wireload>" "TRUTH_SERVER=$<TARGET_FILE:truth_server>"
   "WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
 foreach(suite IN ITEMS http requests checks broken uring websocket websocket_broken broadcast deflate output screen open_loop
-    turns parts tls quota docs)
+    open_loop_failures turns parts tls quota docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
   set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "${wireload_environment}")
 endforeach()
