@@ -1,6 +1,8 @@
 // One connection of a server: its states, receiving, and responses whose body is there whole.
 // connection_body.cpp has bodies in pieces, connection_file.cpp files, tunnel.cpp tunnels, whose
-// directions are two such bodies.
+// directions are two such bodies, connection_websocket.cpp the change to a WebSocket, and
+// connection_end.cpp how all of it ends. What each request runs through is here, in one file:
+// compilers inline what they see.
 //
 //   phase      waits for                      entered when                        time limit
 //   securing   the TLS handshake              accepted, with TLS                  header_timeout
@@ -39,8 +41,6 @@
 #include <cstring>
 
 #include "base/bought_time.hpp"
-#include "proto/char_tables.hpp"
-#include "wire/proto/ws_handshake.hpp"
 #include "worker.hpp"
 
 namespace wire::http::detail {
@@ -86,42 +86,6 @@ void connection::unlink(list& l) noexcept {
     if (next_ != nullptr) next_->previous_ = previous_;
     (previous_ != nullptr ? previous_->next_ : l.first) = next_;
     next_ = previous_ = nullptr;
-}
-
-void connection::drop(bool reset) {
-    if (is_closed()) return;
-    worker& w = *worker_;
-    if (!consuming_) w.loop().pool().reclaim(held_);
-    // An end in order would make such a body look whole.
-    if (answering() && current_->out != nullptr && current_->out->how == framing::until_close)
-        reset = true;
-    w.loop().disarm(timer_);
-    close(reset);
-    abandon(errc::closed_early);
-    if (session_ != nullptr) session_->lost();
-    w.defer(*this);
-}
-
-void connection::before_failure(stream_filter& filter, const error& why) {
-    if (phase_ == phase::securing)
-        handshake_failed(why.code, why.message, static_cast<tls::connection&>(filter).alert());
-}
-
-// Once for each connection.
-void connection::handshake_failed(errc code, std::string_view reason,
-                                  wire::tls::handshake_alert alert) {
-    phase_ = phase::idle;
-    worker_->report({peer_.get(), code, reason, alert});
-}
-
-void connection::on_failure(const error& why) {
-    if (phase_ == phase::securing) handshake_failed(why.code, why.message, {});
-    // The stream is closed already, as drop() would leave it.
-    worker_->loop().pool().reclaim(held_);
-    worker_->loop().disarm(timer_);
-    abandon(errc::closed_early);
-    if (session_ != nullptr) session_->lost();
-    worker_->defer(*this);
 }
 
 // ---- receiving ----
@@ -424,164 +388,9 @@ void connection::go_on() {
     settle();
 }
 
-// A peer that asked for the end sends nothing after it: the socket can go as soon as the reply is
-// out. Any other may be sending; closing on it would make the kernel drop the reply (RFC 9112
-// section 9.6). So may one with TLS, whose own notice of the end comes when it likes.
-void connection::close_gracefully(bool at_once) {
-    enter(phase::lingering);
-    if (at_once && filter() == nullptr && flush() && unsent() == 0) {
-        drop();
-        return;
-    }
-    shutdown_write();
-}
-
 void connection::observe(const exchange* asked, const exchange& answer, int status) {
     if (observer* const o = worker_->observer(); o != nullptr)
         o->finish(asked, answer, status, peer());
-}
-
-namespace {
-
-// Whether a request of which `head` is the beginning has the method HEAD. The empty line that may
-// precede it counts for nothing.
-bool is_head_request(std::string_view head) noexcept {
-    if (head.starts_with("\r\n")) head.remove_prefix(2);
-    return head.starts_with("HEAD") && head.size() > 4 && !is_token_char(head[4]);
-}
-
-}  // namespace
-
-void connection::refuse(errc why, std::string_view head) {
-    if (observer* const o = worker_->observer(); o != nullptr) o->failed(why);
-    refuse(why, status_for(why), std::string(to_string(why)) + "\n", head);
-}
-
-void connection::refuse(errc why, int status, std::string_view text, std::string_view head) {
-    if (answering()) {
-        cut_off(why);  // a response has begun
-        return;
-    }
-    const bool was_head =
-        current_ != nullptr ? current_->req.head_.method == method::head : is_head_request(head);
-    // Not left there as the spare one: on_finished may send a response of another connection, whose
-    // next request is then parsed.
-    worker_->spare();
-    exchange& e = *worker_->take_spare();
-    e.fail(status, text);
-    // The request may not have been understood at all: it must not shape the reply.
-    e.req.head_.method = was_head ? method::head : method::get;
-    e.req.head_.minor_version = 1;
-    write_response(e, false, framing::length, e.body.size());
-    if (current_ != nullptr) {
-        abandon(why, &e);
-    } else {
-        observe(nullptr, e, status);
-    }
-    worker_->recycle(&e);
-    if (!is_closed()) close_gracefully(false);
-}
-
-namespace {
-
-// The fields of a 101 that the handler has set: those of the handshake are the library's own.
-std::string without_handshake_fields(std::string_view lines) {
-    constexpr std::string_view own = "sec-websocket-";
-    std::string kept;
-    while (!lines.empty()) {
-        const std::string_view line = lines.substr(0, lines.find('\n') + 1);
-        if (!equals_ignoring_case(line.substr(0, own.size()), own)) kept += line;
-        lines.remove_prefix(line.size());
-    }
-    return kept;
-}
-
-// As the browser sees it, where a trusted proxy tells.
-ws::own_origin origin_asked_for(const received_request& r) noexcept {
-    const bool known = r.tls() != nullptr || (r.client_ && !r.client_->scheme.empty());
-    return {.authority = r.client_authority(),
-            .scheme = known ? r.client_scheme() : std::string_view()};
-}
-
-}  // namespace
-
-[[gnu::cold]] bool connection::start_websocket(exchange& e) {
-    if (e.refused) return false;
-    const ws::upgrade_check check = ws::check_upgrade_request(e.req.head_);
-    const bool received = phase_ == phase::handling;  // nothing of HTTP may follow
-    if (!check.wanted || check.error != errc::none || !received) {
-        e.fail(!check.wanted               ? 426
-               : check.error != errc::none ? check.refusal
-                                           : 400,
-               "This is a WebSocket.\n");
-        if (e.status == 426)
-            e.fields +=
-                "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n";
-        return false;
-    }
-    if (!ws::is_allowed_origin(e.req.head_.headers, origin_asked_for(e.req),
-                               e.accepting.allowed_origins)) {
-        e.fail(403, "This WebSocket is not open to pages of that origin.\n");
-        return false;
-    }
-    const std::string_view protocol =
-        ws::choose_protocol(e.req.head_.headers, e.accepting.protocols);
-    if (protocol.empty() && e.accepting.require_protocol) {
-        e.fail(400, "This WebSocket speaks none of the subprotocols offered.\n");
-        return false;
-    }
-    std::optional<ws::accepted_deflate> compressed;
-    if (e.accepting.deflate)
-        compressed = ws::accept_deflate(e.req.head_.headers, *e.accepting.deflate);
-    std::unique_ptr<ws::permessage_deflate> deflate;
-    header extension;
-    if (compressed) {
-        deflate = std::make_unique<ws::permessage_deflate>(ws::role::server, compressed->agreed,
-                                                           *e.accepting.deflate,
-                                                           worker_->deflates(), worker_->limits());
-        extension = {"Sec-WebSocket-Extensions", compressed->answer};
-    }
-    const std::size_t before = out().size();
-    // What is under way to the kernel is neither in out() nor taken.
-    e.upgraded_at = taken() + (filter() != nullptr ? before : unsent()) - e.bytes_out;
-    // Cannot fail: the key is Base64; the subprotocol and the extension's parameters are tokens.
-    [[maybe_unused]] const errc written =
-        ws::write_upgrade_response(out(), check.key, protocol, {&extension, compressed ? 1U : 0U},
-                                   without_handshake_fields(e.fields));
-    e.status = 101;
-    e.head_bytes_out += out().size() - before;
-    flush_later();
-    enter(phase::websocket);
-    session_.reset(new ws::detail::session_core(ws::role::server, *this, *this, worker_->limits(),
-                                                worker_->unfinished_messages(),
-                                                std::move(deflate)));
-    session_->set_protocol(protocol);
-    if (loop_metrics* const counts = worker_->counts(); counts != nullptr) {
-        counts->sessions_opened.add();
-        session_->count(counts->messages);
-    }
-    // Not kept with the request, which may be kept as long as the session.
-    auto open = std::exchange(e.open, nullptr);
-    e.accepting = {};
-    try {
-        open(*session_, e.req);
-    } catch (...) {
-        // The 101 has been written: there is no response left for on_exception.
-        open = nullptr;
-        worker_->exceptions().caught(std::current_exception(), 0);
-        session_->close(ws::close_code::internal_error);
-    }
-    if (worker_->draining()) session_->close(ws::close_code::going_away);
-    return true;
-}
-
-void connection::session_finished() {
-    if (loop_metrics* const counts = worker_->counts(); counts != nullptr)
-        counts->sessions_closed.add();
-    if (is_closed()) return;
-    if (session_->gave_up) return drop(unsent() > 0);
-    close_gracefully(false);
-    if (!consuming_) settle();
 }
 
 void connection::on_drained() {
@@ -663,62 +472,6 @@ time_point connection::write_due() const noexcept {
 bool connection::waits_for_handler() const noexcept {
     return worker_->limits().handler_timeout > std::chrono::milliseconds::zero() &&
            current_ != nullptr && current_->held;
-}
-
-// Which of the limits has passed.
-timeout_phase connection::timeout() const noexcept {
-    if (unsent() > 0) return timeout_phase::write;
-    if (tunnelling()) return timeout_phase::idle;
-    switch (phase_) {
-    case phase::securing: return timeout_phase::handshake;
-    case phase::head: return timeout_phase::head;
-    case phase::body: return timeout_phase::body;
-    case phase::handling: return timeout_phase::handler;
-    default: return timeout_phase::idle;
-    }
-}
-
-void connection::on_timer() {
-    if (is_closed()) return;
-    // What was written in this loop iteration has not been sent yet, and has not waited either,
-    // however long ago the last was sent.
-    if (unsent() > 0 && write_due() <= worker_->loop().now() && !flush()) return;
-    const time_point at = unsent() > 0 ? write_due() : phase_due();
-    if (at > worker_->loop().now()) {
-        worker_->loop().arm(timer_, at);
-        return;
-    }
-    if (observer* const o = worker_->observer(); o != nullptr) o->timed_out(timeout());
-    if (phase_ == phase::securing)
-        handshake_failed(errc::timed_out, "TLS handshake: timed out", {});
-    if (unsent() > 0) {
-        drop(true);
-    } else if (phase_ == phase::head || phase_ == phase::body) {
-        refuse(errc::timed_out, held_.view());
-        settle();
-    } else if (phase_ == phase::handling) {
-        refuse(errc::timed_out, 503, {});
-        settle();
-    } else {
-        drop();
-    }
-}
-
-void connection::drain() {
-    if (phase_ == phase::websocket) {
-        session_->close(ws::close_code::going_away);
-    } else if (phase_ == phase::securing) {
-        enter(phase_);
-        settle();  // by a shorter time limit
-    } else if (phase_ == phase::idle) {
-        // Its first request may be on the way; or the next, where the last response is leaving or
-        // has just gone, or a request is here already.
-        const bool busy =
-            unsent() > 0 || !held_.empty() || worker_->loop().now() - since_ < worker::last_request;
-        if (!fresh_ && !busy && quiet()) return drop();
-        enter(phase_);
-        settle();
-    }
 }
 
 }  // namespace wire::http::detail

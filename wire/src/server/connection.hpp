@@ -103,7 +103,7 @@ private:
     void handshake_failed(errc code, std::string_view reason, wire::tls::handshake_alert alert);
     bool waits_for_handler() const noexcept;
     timeout_phase timeout() const noexcept;
-    bool start_websocket(exchange& e);
+    [[gnu::cold]] bool start_websocket(exchange& e);
     void begin_body(bool peer_waits);
     bool stalled() const noexcept;
     void hold_back(bool on) noexcept;
