@@ -17,7 +17,7 @@
 //                               beyond the limits            on
 //
 // A message that was gathered is handed out as a view of gathered_, which is kept until the next
-// call (delivered_).
+// call (delivered_). Between messages, once a call needs more bytes, nothing is held.
 #include "wire/proto/ws_reader.hpp"
 
 #include <algorithm>
@@ -116,8 +116,8 @@ errc message_reader::inflate(std::string_view piece) {
     }
 }
 
-// Keeps small storage for the next message; gives back what one large message took, or what was
-// lent.
+// Keeps small storage for a message that begins in the same bytes; gives back what one large
+// message took, or what was lent.
 void message_reader::forget_delivered() noexcept {
     delivered_ = false;
     if (compressed_) {
@@ -221,6 +221,8 @@ step message_reader::read(std::span<char> in) {
             return deliver(at, gathered_.view());
         }
     }
+    // Whoever waits for the next message holds nothing of the last, however long that takes.
+    if (!in_message() && gathered_.capacity() > 0) gathered_.release();
     step s;
     s.consumed = at;
     return s;

@@ -171,6 +171,19 @@ TEST(message_reader, says_what_an_unfinished_message_holds) {
     EXPECT_EQ(reader.held_bytes(), 0U);
     EXPECT_EQ(reader.read({}).what, event::error);
 }
+// Of many sessions most wait, and what each keeps is not in the budget for unfinished messages.
+TEST(message_reader, holds_nothing_between_messages) {
+    limits l;
+    message_reader reader(role::server, l);
+    std::string sent = frame(opcode::text, std::string(1000, 'x'), role::server, false) +
+                       frame(opcode::continuation, std::string(1000, 'y'), role::server);
+    const step s = reader.read({sent.data(), sent.size()});
+    EXPECT_EQ(s.what, event::message);
+    EXPECT_EQ(s.data.size(), 2000U);
+    EXPECT_GE(reader.held_bytes(), 2000U);
+    EXPECT_EQ(reader.read({}).what, event::need_more);
+    EXPECT_EQ(reader.held_bytes(), 0U);
+}
 TEST(message_reader, an_error_is_final) {
     limits l;
     message_reader reader(role::client, l);
