@@ -162,7 +162,7 @@ TEST(buffer_pool, keeps_only_so_many_bytes_and_no_large_part_of_them_in_one_bloc
     for (buffer& b : many) pool.reclaim(b);
     EXPECT_EQ(pool.kept(), 32U);
 }
-TEST(buffer_pool, frees_storage_that_no_loan_made) {
+TEST(buffer_pool, frees_storage_of_less_than_a_loan) {
     buffer_pool pool(512, 2);
     buffer b;
     b.append("x");  // 256 bytes of the heap

@@ -153,10 +153,16 @@ bool any_has_token(std::string_view fields, std::string_view name, std::string_v
     return false;
 }
 
+// The response's ETag where that is a strong one, else nothing.
+std::string strong_tag(const response& res) {
+    const auto tag = res.header("ETag");
+    return tag && !tag->starts_with("W/") ? std::string(*tag) : std::string();
+}
+
 // Whether If-None-Match says that the client has this response as it is, and not compressed: by its
-// strong tag, and not by the weak one.
+// strong tag `etag`, if it has one, and not by the weak one.
 bool has_it_as_is(const header_list& asked, std::string_view etag) {
-    if (etag.empty() || etag.starts_with("W/")) return false;
+    if (etag.empty()) return false;
     bool strong = false;
     bool weak = false;
     for (const http::header& h : asked) {
@@ -186,7 +192,7 @@ void compressors::edit(response& res) {
     if (any_has_token(e.fields, "cache-control", "no-transform")) return;
     // Also for HEAD, whose fields are to be those of GET.
     const content_coding how = preferred_coding(res.request().headers(), codings_);
-    const std::string etag(res.header("ETag").value_or("W/"));
+    const std::string etag = strong_tag(res);
     // It would have been compressed for this client, and was not: too small, say, or an image. A
     // 304 may go without the type that tells.
     const bool as_is =
@@ -200,7 +206,7 @@ void compressors::edit(response& res) {
         if (!(in_pieces ? pack_pieces(res, how) : pack_whole(res, how))) return;
         res.header("Content-Encoding", to_string(how)).remove_header("Accept-Ranges");
     }
-    if (!etag.starts_with("W/")) res.set_header("ETag", "W/" + etag);
+    if (!etag.empty()) res.set_header("ETag", "W/" + etag);
 }
 
 }  // namespace detail

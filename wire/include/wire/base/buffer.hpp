@@ -140,7 +140,7 @@ public:
     }
     // Takes the storage of `b` and drops its bytes. What grew beyond its loan is kept as it is,
     // so that who sends as much again need not grow again, unless it is a large part of all that
-    // is kept. Storage that no loan made is freed.
+    // is kept. Storage of less than a loan is freed.
     void reclaim(buffer& b) noexcept {
         const std::size_t room = b.capacity();
         if (room < block_bytes_ || room > most_for_one_ || kept_bytes_ + room > most_bytes_) {
