@@ -17,6 +17,7 @@ namespace wire {
 namespace {
 
 constexpr int most_at_once = 512;
+constexpr int most_at_the_end = 64 * 1024;  // more than wait in any queue
 
 }  // namespace
 
@@ -60,7 +61,7 @@ void listener::on_ready(io_source& s, ready) noexcept {
 void listener::finish() noexcept {
     if (!fd_) return;
     loop_->unwatch(source_);  // from here on others are woken
-    accept(most_at_once);
+    accept(use_ == use::shared ? most_at_once : most_at_the_end);
     close();
 }
 

@@ -88,6 +88,19 @@ TEST(listener, finishes_with_those_that_wait) {
         door.finish();
     }
 }
+TEST(listener, finishes_with_all_whom_closing_would_reset) {
+    const auto loop = *event_loop::create();
+    auto listening = listen_tcp(address::loopback_v4(0));
+    const address at = *local_address(listening->get());
+    int accepted = 0;
+    listener door;
+    ASSERT_TRUE(
+        door.start(*loop, *std::move(listening), [&](unique_fd, const address&) { ++accepted; }));
+    std::vector<unique_fd> clients;
+    for (int i = 0; i < 600; ++i) clients.push_back(*connect_tcp(at));  // more than at once
+    door.finish();
+    EXPECT_EQ(accepted, 600);
+}
 TEST(listener, shared_by_two_loops_leaves_none_waiting) {
     const auto first = *event_loop::create();
     const auto second = *event_loop::create();

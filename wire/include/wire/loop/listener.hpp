@@ -35,8 +35,8 @@ public:
     // because the process has no descriptor left, say, it tries again every 100 ms.
     result<void> start(event_loop& loop, unique_fd listening, accept_handler on_accept,
                        use how = use::alone);
-    // Accepts what waits already, 512 connections at most, then closes. Of a shared socket it may
-    // be this loop alone that was woken for them; of any other, closing would reset them.
+    // Accepts what waits already, then closes. Of a shared socket it may be this loop alone that
+    // was woken for them, of which it accepts 512 at most; of any other, closing would reset them.
     void finish() noexcept;
     // Stops accepting and closes the socket. Accepted connections stay open. Nothing happens when
     // it is closed.
