@@ -5,6 +5,7 @@
 #include <future>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -203,6 +204,98 @@ TEST(body_reader, may_pause_at_the_last_byte) {
     paused.get_future().wait();
     in.resume();
     EXPECT_EQ(p.response(), "200 no error");
+}
+// What a reader of a whole body needs for an echo, which its own callbacks keep.
+struct whole_echo {
+    body_reader in;
+    body_writer out;
+};
+TEST(body_reader, of_a_whole_body_that_paused_hears_of_the_connections_end) {
+    std::weak_ptr<whole_echo> left;
+    std::vector<errc> ends;
+    std::promise<void> paused;
+    server_options options;
+    options.limits.max_body_bytes = 64 << 20;
+    options.limits.max_unsent_bytes = 1000;
+    served s(
+        [&](response res) {
+            auto self = std::make_shared<whole_echo>();
+            left = self;
+            self->in = res.take_body();
+            self->out = res.start_body();
+            self->in.read(
+                [&, self](std::string_view piece) {
+                    EXPECT_FALSE(self->out.write(piece));
+                    self->in.pause();
+                    paused.set_value();
+                },
+                [&, self](errc why) { ends.push_back(why); });
+        },
+        options);
+    raw_peer p(s.port());
+    p.send(post("/", std::string(32 << 20, 'x')));  // more than sockets take
+    paused.get_future().wait();
+    p.reset();
+    s.stop();
+    EXPECT_EQ(ends, std::vector{errc::closed_early});
+    EXPECT_TRUE(left.expired());
+}
+TEST(body_reader, of_a_whole_body_that_paused_ends_with_its_response) {
+    std::weak_ptr<whole_echo> left;
+    int ends = 0;
+    served s([&](response res) {
+        auto self = std::make_shared<whole_echo>();
+        left = self;
+        self->in = res.take_body();
+        self->out = res.start_body();
+        self->in.read(
+            [self](std::string_view piece) {
+                self->in.pause();
+                self->out.write(piece);
+                self->out.finish();
+            },
+            [&, self](errc) { ++ends; });
+    });
+    raw_peer p(s.port());
+    p.send(post("/", "whole"));
+    EXPECT_EQ(p.response(), "200 whole");
+    s.stop();
+    EXPECT_EQ(ends, 0);
+    EXPECT_TRUE(left.expired());
+}
+// Its connection goes first, and then it answers.
+TEST(body_reader, of_a_whole_body_that_paused_ends_with_a_response_that_comes_too_late) {
+    struct kept : whole_echo {
+        std::optional<response> res;
+    };
+    std::promise<std::shared_ptr<kept>> begun;
+    std::promise<void> gone;
+    std::vector<errc> ends;
+    server_options options;
+    options.on_finished = [&](const access_record&) { gone.set_value(); };
+    served s(
+        [&](response res) {
+            auto self = std::make_shared<kept>();
+            self->in = res.take_body();
+            self->res = std::move(res);
+            self->in.read([self](std::string_view) { self->in.pause(); },
+                          [&, self](errc why) { ends.push_back(why); });
+            begun.set_value(self);
+        },
+        options);
+    std::weak_ptr<kept> left;
+    {
+        raw_peer p(s.port());
+        p.send(post("/", "whole"));
+        auto self = begun.get_future().get();
+        left = self;
+        p.reset();
+        gone.get_future().wait();
+        self->res->send("too late");
+    }
+    s.stop();
+    EXPECT_EQ(ends, std::vector{errc::closed_early});
+    EXPECT_TRUE(left.expired());
 }
 TEST(body_reader, a_paused_body_is_not_lost_when_the_peer_has_finished_sending) {
     std::promise<body_reader> taken;

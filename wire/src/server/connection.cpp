@@ -373,7 +373,7 @@ void connection::finish_response(exchange& e, bool keep_alive, bool at_once) {
     const auto in = std::move(e.in);
     const auto out = std::move(e.out);
     // First: on_finished may still use the reader.
-    if (in != nullptr && !in->over) in->forget();
+    if (in != nullptr) in->forget();
     observe(&e, e, e.status);
     enter(phase::idle);
     if (!keep_alive) close_gracefully(at_once);

@@ -119,7 +119,7 @@ void connection::abandon(errc why, const exchange* answer) {
     if (session_ != nullptr)
         e.bytes_out = std::max(taken(), e.upgraded_at + e.head_bytes_out) - e.upgraded_at;
     // What a response holds is its thread's own, but for a source that was there before it.
-    const auto in = phase_ == phase::body ? e.in : std::shared_ptr<body_source>();
+    auto in = phase_ == phase::body || !e.held ? e.in : std::shared_ptr<body_source>();
     // First: on_finished may use and destroy what the handler has of this request.
     e.from = nullptr;
     if (in != nullptr) in->at = nullptr;
@@ -132,6 +132,7 @@ void connection::abandon(errc why, const exchange* answer) {
         observe(&e, e, e.held ? 0 : e.status);
     }
     e.ending = false;
+    if (!e.held) in = e.in;  // on_finished may have ended what held it
     const auto out = e.held ? std::shared_ptr<body_channel>() : e.out;
     if (!e.held) worker_->recycle(&e);
     if (out != nullptr) out->lost();

@@ -274,7 +274,7 @@ void worker::complete(exchange* e) {
     const auto out = e->out;
     recycle(e);
     if (out != nullptr) out->lost();
-    if (in != nullptr && !in->over) in->end(errc::closed_early);
+    if (in != nullptr) in->end(errc::closed_early);
 }
 
 }  // namespace wire::http::detail
