@@ -45,13 +45,15 @@ struct event_writer::state : std::enable_shared_from_this<state> {
         full = false;
         auto call = std::move(drained);
         if (call) call();
-        if (!drained) drained = std::move(call);
+        if (!drained && !over) drained = std::move(call);
     }
-    // Told once; the callback may destroy the writer.
+    // Told once; the callback may destroy the writer. What is not called any more goes: most often
+    // it holds the writer.
     void end() {
         if (std::exchange(over, true)) return;
         const auto alive = shared_from_this();
         loop->disarm(beat);
+        const auto unused = std::move(drained);
         if (auto call = std::move(closed)) call();
     }
     void on_beat() {
@@ -139,7 +141,7 @@ void event_writer::finish() {
 bool event_writer::is_open() const noexcept { return state_ != nullptr && state_->out.is_open(); }
 
 void event_writer::on_drained(unique_function<void()> call) {
-    if (state_ != nullptr) state_->drained = std::move(call);
+    if (state_ != nullptr && !state_->over) state_->drained = std::move(call);
 }
 
 void event_writer::on_closed(unique_function<void()> call) {

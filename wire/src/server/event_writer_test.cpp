@@ -107,6 +107,35 @@ TEST(event_writer, heartbeats_may_be_a_long_time_apart) {
     s.stop();
     EXPECT_EQ(p.rest().find("\r\n:\n"), std::string::npos);
 }
+TEST(event_writer, lets_go_of_its_callbacks_at_the_end) {
+    for (const bool client_goes : {true, false}) {
+        std::weak_ptr<event_writer> left;
+        std::promise<void> ended;
+        served s([&](response res) {
+            auto one = std::make_shared<event_writer>(std::move(res));
+            left = one;
+            one->on_drained([one] {});
+            one->on_closed([&, one] {
+                one->on_drained([one] {});  // too late
+                ended.set_value();
+            });
+            one->send({.data = "hello"});
+        });
+        raw_peer p(s.port());
+        p.send(get("/"));
+        p.head();
+        if (client_goes) {
+            p.reset();
+            ended.get_future().wait();
+        } else {
+            p.finish_sending();
+            s.ask_to_stop();
+            EXPECT_TRUE(p.rest().ends_with("\r\n0\r\n\r\n"));
+        }
+        s.stop();
+        EXPECT_TRUE(left.expired()) << client_goes;
+    }
+}
 TEST(event_writer, tells_that_the_client_has_gone) {
     streams kept;
     std::promise<void> gone;
