@@ -168,6 +168,10 @@ TEST(access_log, what_was_refused_or_given_up) {
         testing::raw_peer q(l.server->port());
         q.send("POST /a HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx");
         EXPECT_EQ(l.next(), "\"POST /a HTTP/1.1\" 400 16 \"-\" \"-\" in 60");
+        testing::raw_peer half(l.server->port());
+        half.send("POST /a HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc");
+        half.finish_sending();
+        EXPECT_EQ(l.next(), "\"POST /a HTTP/1.1\" - - \"-\" \"-\" in 51");
         testing::raw_peer c(l.server->port());
         c.send("GET /cut HTTP/1.1\r\nHost: a\r\n\r\n");
         EXPECT_EQ(l.next(), "\"GET /cut HTTP/1.1\" 200 3 \"-\" \"-\" in 30");
@@ -181,7 +185,7 @@ TEST(access_log, what_was_refused_or_given_up) {
         res.send("too late");
     }
     l.server->stop();
-    EXPECT_EQ(l.size(), 4U);
+    EXPECT_EQ(l.size(), 5U);
 }
 // What is told of a refusal sends the response of another connection, whose next request comes
 // then.

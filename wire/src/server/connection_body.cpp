@@ -128,8 +128,11 @@ void connection::abandon(errc why, const exchange* answer) {
     if (answer != nullptr) {
         observe(&e, *answer, answer->status);
     } else {
-        // What a handler has set so far is not sent, and perhaps being set.
-        observe(&e, e, e.held ? 0 : e.status);
+        // What a handler has set so far is not sent, and perhaps being set. Nor is there a response
+        // before the handler is called.
+        const bool begun =
+            !e.held && (e.out != nullptr || e.file != nullptr || session_ != nullptr);
+        observe(&e, e, begun ? e.status : 0);
     }
     e.ending = false;
     if (!e.held) in = e.in;  // on_finished may have ended what held it
