@@ -107,8 +107,8 @@ public:
 
     // Given the body's bytes, which die when it returns.
     using piece_handler = unique_function<void(std::string_view piece)>;
-    // Given errc::none when the body was complete, else why no more will come: closed_early,
-    // timed_out, body_too_large, bad_chunk, stopped and others.
+    // Given errc::none when the body was complete, else why no more will come: closed_early, also
+    // where the server stops, timed_out, body_too_large, bad_chunk and others.
     using end_handler = unique_function<void(errc why)>;
 
     // Begins to read; to be called once. `on_piece` is called with each piece, then `on_end` once.
