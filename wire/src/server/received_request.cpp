@@ -1,6 +1,8 @@
 // A request's copies of what it was received as, and its route's parameters.
 #include "received_request.hpp"
 
+#include <utility>
+
 #include "proto/percent_coding.hpp"
 #include "proto/rebase.hpp"
 
@@ -27,6 +29,17 @@ namespace detail {
 void received_request::keep_trailer(std::string_view line) {
     if (trailers_ == nullptr) trailers_ = std::make_unique<trailer_list>();
     trailers_->add(line);
+}
+
+void received_request::keep_names() {
+    std::string all;  // some may be in names_ already, where a router's handler is a router
+    for (const auto& [name, value] : params_) all += name;
+    names_ = std::move(all);
+    std::size_t at = 0;
+    for (auto& [name, value] : params_) {
+        name = std::string_view(names_).substr(at, name.size());
+        at += name.size();
+    }
 }
 
 void received_request::keep(std::string_view raw) {

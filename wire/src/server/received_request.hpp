@@ -21,6 +21,8 @@ struct received_request final : request {
     void keep(std::string_view raw);
     // The same with what belongs to the connection, which may go before this.
     void keep(const wire::tls::connection_info& info);
+    // The same with the names of `params_`, which are the route's.
+    void keep_names();
     // A line of the body's trailer.
     void keep_trailer(std::string_view line);
     // Makes it ready for the next request; storage of moderate size stays.
@@ -28,6 +30,7 @@ struct received_request final : request {
 
 private:
     std::string raw_;
+    std::string names_;     // of params_, one behind the other
     std::string tls_text_;  // what tls_ points to
 };
 

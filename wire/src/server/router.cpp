@@ -71,6 +71,7 @@ void router::operator()(response res) {
     detail::route_match f{.wanted = req.method(), .params = req.params_};
     const std::string_view path = req.path();
     if (!path.empty() && path.front() == '/') f.search(table_->root, path.substr(1));
+    if (!req.params_.empty()) req.keep_names();
     if (table_->layers.empty()) {
         table_->answer(std::move(res), f.chosen, f.seen);
     } else {

@@ -303,6 +303,27 @@ TEST_F(routes, next_outlives_the_server) {
     server.reset();
     go_on(std::move(res));
 }
+TEST_F(routes, parameters_outlive_the_server) {
+    // Too long to lie in a string itself.
+    const std::string outer = "all that follows the first segment";
+    const std::string inner = "the number of the thing that is asked for";
+    std::promise<response> kept;
+    router r;
+    auto below = std::make_shared<router>();
+    below->get("/things/{" + inner + "}", [&](response res) { kept.set_value(std::move(res)); });
+    r.get("/things/{" + outer + "...}", [below](response res) { (*below)(std::move(res)); });
+    below.reset();
+    server_options options;
+    options.drain_timeout = std::chrono::milliseconds(50);
+    server.emplace(std::move(r), options);
+    testing::raw_peer p(server->port());
+    p.send("GET /things/seven HTTP/1.1\r\nHost: a\r\n\r\n");
+    const response res = kept.get_future().get();
+    server.reset();
+    EXPECT_EQ(res.request().param(outer), "seven");
+    EXPECT_EQ(res.request().param(inner), "seven");
+    EXPECT_EQ(res.request().param("another"), "");
+}
 TEST_F(routes, groups) {
     trace t;
     router r;
