@@ -3,7 +3,7 @@
 //
 //     ws::topics rooms;
 //     routes.websocket("/room", [rooms](ws::session& s, const http::request& r) mutable {
-//         rooms.subscribe(s, r.query());
+//         if (!rooms.subscribe(s, r.query())) s.close();
 //     });
 //     ...
 //     rooms.publish("news", "hello");  // from any thread
