@@ -5,12 +5,12 @@
 //     wire::http::request_head head;
 //     for (;;) {
 //         const auto step = parser.parse(received.view(), head);
-//         if (step.what == wire::http::event::need_more) break;
 //         if (step.what == wire::http::event::head) begin(head);
 //         if (step.what == wire::http::event::body) take(step.data);
 //         if (step.what == wire::http::event::end) answer();
 //         if (step.what == wire::http::event::error) return refuse(step.error);
 //         received.consume(step.consumed);
+//         if (step.what == wire::http::event::need_more) break;
 //     }
 //
 // The same holds for both parsers. The caller keeps the received bytes in one contiguous run, calls
