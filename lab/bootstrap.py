@@ -4,17 +4,20 @@ runs ``.venv/bin/wirebench``.
 Standard library only, and quick when there is nothing to do: it runs before every command. With
 WIREBENCH_TESTS=1 in its environment it makes what ``./test`` needs, and runs that: the native
 programs of the preset dev, beside those of ``.venv``. Exit codes of its own: 69 (EX_UNAVAILABLE)
-when system packages are missing and we may not install them, 70 when an installation failed or
-files cannot be written.
+when system packages are missing and we may not install them, or the C++ compiler is too old, 70
+when an installation failed or files cannot be written.
 """
 
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import json
 import os
+import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -26,6 +29,8 @@ from typing import NoReturn
 
 ROOT = Path(__file__).resolve().parent.parent
 VENV = ROOT / ".venv"
+BEFORE = ROOT / ".venv.before"
+"""The environment that another is made in place of. It comes back where that fails."""
 STAMP = VENV / "wirebench.stamp"
 LOG = ROOT / "build" / "bootstrap.log"
 CONSTRAINTS = ROOT / "lab" / "constraints.txt"
@@ -34,6 +39,10 @@ RELEASE = "build/native/release"
 PROGRAMS = ("wireload", "wirelink", "truth_server")
 """Targets of the build, and the components of what CMake installs, by the same names."""
 TESTS = os.environ.get("WIREBENCH_TESTS") == "1"
+ANEW = os.environ.pop("WIREBENCH_ANEW", "") == "1"
+"""Set by an earlier process of this start, which ran on the Python of an environment that will not
+do.
+"""
 FOREIGN = ("PYTHONHOME", "PYTHONPATH")
 """What is installed does not see these: pip would take a package that is found there for installed.
 """
@@ -42,6 +51,7 @@ MISSING = 69
 BROKEN = 70
 INTERRUPTED = 130
 
+LEAST_GCC, LEAST_CLANG = 12, 14
 SYSTEM = (
     # What must be there (a command, or a header), and the Debian package that brings it.
     ("g++", "g++"),
@@ -69,6 +79,8 @@ def main() -> NoReturn:
     except KeyboardInterrupt:
         say("interrupted")
         sys.exit(INTERRUPTED)
+    except PermissionError as error:
+        refuse(error)
     # What Python compiles stays in our own folders. Without it each start compiles again.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     if TESTS:
@@ -174,14 +186,51 @@ def make() -> None:
                 fcntl.flock(lock, fcntl.LOCK_EX)
             if not up_to_date():
                 LOG.write_text("", encoding="utf-8")
+                refuse_files_of_others()
                 install_system_packages(missing_system_packages())
+                check_compiler()
                 make_environment()
     except KeyboardInterrupt:
         say("interrupted; the next start goes on")
         sys.exit(INTERRUPTED)
-    except OSError as error:  # a full disk, a folder of another user's
+    except PermissionError as error:
+        refuse(error)
+    except OSError as error:  # a full disk
         say(f"cannot make the environment: {error}")
         sys.exit(BROKEN)
+
+
+def refuse_files_of_others() -> None:
+    """``PermissionError`` for a file that is about to be changed and is somebody else's."""
+    for top in (VENV, BEFORE, ROOT / "build"):
+        for folder, folders, files in os.walk(top):
+            if Path(folder) == ROOT / "build":  # what else is there was built by others, for them
+                folders[:] = [name for name in folders if name in ("dev", "native")]
+            for path in (Path(folder, name) for name in ("", *folders, *files)):
+                if path.is_symlink() or os.access(path, os.W_OK):
+                    continue
+                if path.stat().st_uid != os.geteuid():  # packages have files that none may write
+                    raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+
+def refuse(error: PermissionError) -> NoReturn:
+    """Ends because a file is not ours, and says what to do."""
+    path = Path(error.filename or ROOT)
+    there = next((one for one in (path, *path.parents) if os.access(one, os.F_OK)), ROOT)
+    number = there.stat().st_uid
+    if number == os.geteuid():
+        say(f"cannot make the environment: {error}")
+        sys.exit(BROKEN)
+    owner = "root, as after a start with sudo" if number == 0 else f"user {number}"
+    names = (".venv", ".venv.before", "build", "results")
+    made = [str(ROOT / name) for name in names if (ROOT / name).exists()] or [str(ROOT)]
+    say(
+        f"cannot make the environment: {path}: expected a file of yours, got one of {owner}.\n"
+        f"Take over what was made here with:\n"
+        f"  sudo chown -R $(id -u):$(id -g) {shlex.join(made)}\n"
+        "and start again, or always start as that user."
+    )
+    sys.exit(BROKEN)
 
 
 def missing_system_packages() -> list[str]:
@@ -233,12 +282,41 @@ def install_system_packages(packages: list[str]) -> None:
     run([*apt, "install", "-y", "--no-install-recommends", *packages], env=environment)
 
 
+def check_compiler() -> None:
+    """Ends where the compiler that CMake will take is too old for C++20 as it is used here."""
+    compiler = shlex.split(os.environ.get("CXX", "")) or ["c++"]
+    try:
+        answer = subprocess.run(
+            [*compiler, "-dM", "-E", "-x", "c++", "/dev/null"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    except OSError:
+        return  # CMake says more about it
+    defined = dict(re.findall(r"^#define (__GNUC__|__clang_major__) (\d+)$", answer.stdout, re.M))
+    name, least, macro = (
+        ("Clang", LEAST_CLANG, "__clang_major__")
+        if "__clang_major__" in defined
+        else ("GCC", LEAST_GCC, "__GNUC__")
+    )
+    if macro not in defined or int(defined[macro]) >= least:
+        return
+    say(
+        f"{shutil.which(compiler[0])}: expected GCC {LEAST_GCC} or newer, or Clang {LEAST_CLANG} or"
+        f" newer, got {name} {defined[macro]}.\n"
+        f"Install one, such as Debian's g++-{LEAST_GCC}, and start again with its name in CXX:\n"
+        f"  CXX=g++-{LEAST_GCC} ./wirebench ..."
+    )
+    sys.exit(MISSING)
+
+
 def make_environment() -> None:
-    before, wanted = _read_stamp(), wanted_stamp()
+    before, wanted = {} if ANEW else _read_stamp(), wanted_stamp()
     if before and (before.get("root") != wanted["root"] or not _has_our_python()):
         # An environment that was made elsewhere, or with another Python, and we may run on its
         # Python: start again without it.
-        STAMP.unlink()
+        os.environ["WIREBENCH_ANEW"] = "1"
         os.execv("/bin/sh", ["sh", str(ROOT / "wirebench"), *sys.argv[1:]])
     python = before.get("python") != wanted["python"] or not _all_there(["wirebench"])
     native = before.get("native") != wanted["native"] or not _all_there(PROGRAMS)
@@ -253,10 +331,30 @@ def make_environment() -> None:
     except BaseException:
         if compiling is not None:
             end(compiling)
+        if python and not before:
+            put_back()
         raise
     if not TESTS:
         install_programs()
         _write_stamp(wanted)
+    # Only now: what is in place of it stands.
+    shutil.rmtree(BEFORE, ignore_errors=True)
+
+
+def put_aside() -> None:
+    """Makes room for a new environment. One that may still be of use stays beside it."""
+    if (VENV / "bin" / "wirebench").exists() and not BEFORE.exists():
+        VENV.rename(BEFORE)
+    else:  # the rest of an installation that did not get to its end
+        shutil.rmtree(VENV, ignore_errors=True)
+
+
+def put_back() -> None:
+    """Where the new environment did not come to stand, the one before it is there again."""
+    if BEFORE.exists() and not STAMP.exists():
+        shutil.rmtree(VENV, ignore_errors=True)
+        BEFORE.rename(VENV)
+        say(".venv is again as it was")
 
 
 def _all_there(programs: Iterable[str]) -> bool:
@@ -265,13 +363,36 @@ def _all_there(programs: Iterable[str]) -> bool:
 
 def make_python(*, new: bool) -> None:
     """The environment with the packages that the lab needs, and the lab itself."""
-    # Without a stamp until they are all there: an interruption here leaves what only starting
-    # again mends.
-    STAMP.unlink(missing_ok=True)
     if new:
         say("making .venv")
-        shutil.rmtree(VENV, ignore_errors=True)
-        run([sys.executable, "-m", "venv", str(VENV)])
+        found = Path(sys.executable)
+        # One that is in .venv itself, which somebody has activated, is about to be gone from there.
+        python = found.resolve() if VENV in found.parents else found
+        put_aside()
+        run([str(python), "-m", "venv", str(VENV)])
+        install_packages()
+        return
+    # Without a stamp until they are all there: an interruption may leave what only a new
+    # environment mends. Where nothing has changed, as without a network, it is as good as before.
+    stamp, installed = STAMP.read_bytes(), _installed()
+    STAMP.unlink()
+    try:
+        install_packages()
+    except BaseException:
+        if _installed() == installed:
+            STAMP.write_bytes(stamp)
+            say(".venv is as it was; the next start tries again")
+        raise
+
+
+def _installed() -> list[str]:
+    """The packages of the environment, each in a folder with its version. pip renames what it is
+    about to remove.
+    """
+    return sorted(path.name for path in VENV.glob("lib/python*/site-packages/*"))
+
+
+def install_packages() -> None:
     say("installing Python packages")
     pip = [str(VENV / "bin" / "python"), "-m", "pip", "--disable-pip-version-check", "install"]
     # In an environment pip refuses `user = true`, which some have in their pip.conf.

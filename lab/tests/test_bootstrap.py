@@ -47,6 +47,7 @@ class FakeInstaller:
         self.kinds: list[str] = []
         self.commands: list[list[str]] = []
         self.stop_at: str | None = None
+        self.fail_at: str | None = None
         self.ended = 0
 
     def start(self, command: list[str], **_options: object) -> FakeProcess:
@@ -64,12 +65,19 @@ class FakeInstaller:
         )
         if kind == self.stop_at:
             raise KeyboardInterrupt
+        if kind == self.fail_at:
+            raise SystemExit(bootstrap.BROKEN)
         (self.venv / "bin").mkdir(parents=True, exist_ok=True)
         if kind != "cmake":
             self.kinds.append(kind)
         if kind == "venv":
             (self.venv / "bin/python").touch()
             (self.venv / "pyvenv.cfg").write_text(f"version = {platform.python_version()}\n")
+        if kind == "packages":
+            constraints = (self.venv.parent / "lab/constraints.txt").read_text()
+            packages = self.venv / "lib/python3/site-packages"
+            shutil.rmtree(packages, ignore_errors=True)
+            (packages / constraints.strip()).mkdir(parents=True)
         if kind == "lab":
             (self.venv / "bin/wirebench").touch()
         if "--install" in command:
@@ -94,10 +102,12 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "wire/wire.cpp").write_text("int wire;\n")
     monkeypatch.setattr(bootstrap, "ROOT", tmp_path)
     monkeypatch.setattr(bootstrap, "VENV", tmp_path / ".venv")
+    monkeypatch.setattr(bootstrap, "BEFORE", tmp_path / ".venv.before")
     monkeypatch.setattr(bootstrap, "STAMP", tmp_path / ".venv/wirebench.stamp")
     monkeypatch.setattr(bootstrap, "LOG", tmp_path / "build/bootstrap.log")
     monkeypatch.setattr(bootstrap, "CONSTRAINTS", tmp_path / "lab/constraints.txt")
     monkeypatch.setattr(bootstrap, "missing_system_packages", list)
+    monkeypatch.setattr(bootstrap, "check_compiler", lambda: None)
     monkeypatch.setattr("signal.signal", lambda *_: None)
     return tmp_path
 
@@ -202,12 +212,75 @@ def test_where_the_environment_is_of_another_place_or_python_it_starts_again(
         (checkout / ".venv/bin/python").unlink()
         (checkout / ".venv/bin/python").symlink_to("/no/such/python")
     assert not bootstrap.up_to_date()
+    monkeypatch.setenv("WIREBENCH_ANEW", "")
     started: list[list[str]] = []
     monkeypatch.setattr("os.execv", lambda _program, arguments: started.append(arguments))
     monkeypatch.setattr(bootstrap, "_write_stamp", lambda _stamp: None)
     bootstrap.make()
     assert started[0][:2] == ["sh", str(checkout / "wirebench")]
+    assert os.environ["WIREBENCH_ANEW"] == "1"
+    assert bootstrap.STAMP.exists(), "until another stands"
+
+
+def test_an_environment_of_another_python_is_there_until_the_new_one_stands(
+    checkout: Path, installer: FakeInstaller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made_by(installer)
+    (checkout / ".venv/pyvenv.cfg").write_text("version = 3.9.2\n")
+    (checkout / ".venv/old").touch()
+    monkeypatch.setattr(bootstrap, "ANEW", True)
+    for kind in ("venv", "packages", "lab"):
+        installer.fail_at = kind
+        with pytest.raises(SystemExit):
+            bootstrap.make()
+        assert (checkout / ".venv/old").exists()
+        assert bootstrap.STAMP.exists()
+        assert not bootstrap.BEFORE.exists()
+    # A start that was killed brings nothing back: the next one finds it as it was left.
+    (checkout / ".venv").rename(bootstrap.BEFORE)
+    (checkout / ".venv").mkdir()
+    installer.fail_at = "packages"
+    with pytest.raises(SystemExit):
+        bootstrap.make()
+    assert (checkout / ".venv/old").exists()
+    installer.fail_at = None
+    assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
+    assert not (checkout / ".venv/old").exists()
+    assert not bootstrap.BEFORE.exists()
+
+
+def test_packages_that_cannot_be_had_leave_the_environment_as_it_was(
+    checkout: Path, installer: FakeInstaller
+) -> None:
+    made_by(installer)
+    stamp = bootstrap.STAMP.read_text()
+    constraints = checkout / "lab/constraints.txt"
+    constraints.write_text("rich==15.0.1\n")
+    installer.fail_at = "packages"
+    for _start in range(2):
+        with pytest.raises(SystemExit):
+            bootstrap.make()
+        assert bootstrap.STAMP.read_text() == stamp
+        assert (checkout / ".venv/bin/wirebench").exists()
+    constraints.write_text("rich==15.0.0\n")
+    assert made_by(installer) == [], "what was there before the change is there"
+
+
+def test_packages_of_which_some_changed_are_made_anew_and_kept_until_then(
+    checkout: Path, installer: FakeInstaller
+) -> None:
+    made_by(installer)
+    (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
+    installer.fail_at = "lab"
+    with pytest.raises(SystemExit):
+        bootstrap.make()
     assert not bootstrap.STAMP.exists()
+    installer.fail_at = "packages"
+    with pytest.raises(SystemExit):
+        bootstrap.make()
+    assert (checkout / ".venv/bin/wirebench").exists(), "the next start without a network"
+    installer.fail_at = None
+    assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
 
 
 @pytest.mark.parametrize(("made_for", "kept"), [("", True), ("elsewhere", False), ("gone", False)])
@@ -290,6 +363,72 @@ def test_pip_installs_into_the_environment_also_where_a_pip_conf_says_user(
     assert all("--no-user" in command for command in installs)
 
 
+COMPILER = """#!/bin/sh
+echo '#define __GNUC__ {gcc}'
+{more}
+"""
+
+
+@pytest.mark.parametrize(
+    ("gcc", "clang", "got"),
+    [(12, None, None), (13, None, None), (11, None, "GCC 11"), (4, 14, None), (4, 13, "Clang 13")],
+)
+def test_a_compiler_that_is_too_old_is_said_with_what_to_do(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    gcc: int,
+    clang: int | None,
+    got: str | None,
+) -> None:
+    compiler = tmp_path / "its c++"
+    more = "" if clang is None else f"echo '#define __clang_major__ {clang}'"
+    compiler.write_text(COMPILER.format(gcc=gcc, more=more))
+    compiler.chmod(0o755)
+    monkeypatch.setenv("CXX", f"env '{compiler}'")
+    if got is None:
+        bootstrap.check_compiler()
+        return
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.check_compiler()
+    assert caught.value.code == 69
+    said = capsys.readouterr().err
+    assert "expected GCC 12 or newer, or Clang 14 or newer, got " + got in said
+    assert "CXX=g++-12 ./wirebench" in said
+
+
+def test_the_readme_names_the_least_compiler() -> None:
+    readme = (REAL_ROOT / "README.md").read_text()
+    assert f"GCC {bootstrap.LEAST_GCC} or newer" in readme
+    language = (REAL_ROOT / "contestants/cpp/language.toml").read_text()
+    assert f'"g++ >= {bootstrap.LEAST_GCC}"' in language
+
+
+@pytest.mark.parametrize("place", ["build/.bootstrap.lock", ".venv/lib/module.py"])
+def test_files_of_another_user_are_said_with_what_to_do(
+    checkout: Path,
+    installer: FakeInstaller,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    place: str,
+) -> None:
+    made_by(installer)
+    file = checkout / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.touch()
+    # As it is for another user, whoever runs this.
+    monkeypatch.setattr("os.geteuid", lambda: file.stat().st_uid + 1)
+    monkeypatch.setattr("os.access", lambda path, mode: mode == os.F_OK or Path(path) != file)
+    (checkout / "lab/constraints.txt").write_text("rich==15.0.1\n")
+    with pytest.raises(SystemExit) as caught:
+        bootstrap.make()
+    assert caught.value.code == 70
+    said = capsys.readouterr().err
+    assert f"{file}: expected a file of yours, got one of " in said
+    assert f"sudo chown -R $(id -u):$(id -g) {checkout / '.venv'} {checkout / 'build'}" in said
+    assert bootstrap.STAMP.exists()
+
+
 def test_a_folder_that_cannot_be_written_is_said_in_a_line(
     checkout: Path, installer: FakeInstaller, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -357,6 +496,27 @@ def test_without_a_python_that_suits(tmp_path: Path, version: str, otherwise: st
     )
     assert answer.returncode == 69
     assert f"expected Python 3.11 or newer, got Python {version}" in answer.stderr
+
+
+def test_a_start_that_makes_the_environment_anew_does_not_run_on_its_python(tmp_path: Path) -> None:
+    shutil.copy(REAL_ROOT / "wirebench", tmp_path)
+    for place, says in ((".venv/bin/python", "environment"), ("tools/python3", "system")):
+        (tmp_path / place).parent.mkdir(parents=True)
+        (tmp_path / place).write_text(
+            f'#!/bin/sh\ncase "$*" in *tomllib*) ;; *) echo {says} ;; esac\n'
+        )
+        (tmp_path / place).chmod(0o755)
+    (tmp_path / ".venv/wirebench.stamp").touch()
+    env = {"PATH": f"{tmp_path / 'tools'}:/usr/bin:/bin"}
+    for anew, expected in (("", "environment"), ("1", "system")):
+        answer = subprocess.run(
+            ["/bin/sh", "wirebench"],
+            cwd=tmp_path,
+            env={**env, "WIREBENCH_ANEW": anew},
+            capture_output=True,
+            text=True,
+        )
+        assert answer.stdout == f"{expected}\n"
 
 
 def test_git_changes_no_line_ends_in_a_checkout() -> None:
