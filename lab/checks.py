@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -149,6 +150,8 @@ def main() -> int:
     for name in given.suites:
         if name not in SUITES:
             parser.error(f"{name}: expected one of {', '.join(SUITES)}")
+    # With it, each of some thousand Pythons that are started would compile again what it imports.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     RESULTS.mkdir(parents=True, exist_ok=True)
     if given.counts:
         counts = {name: _run_suite(name, seconds=given.seconds) for name in given.suites}

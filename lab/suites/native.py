@@ -121,17 +121,33 @@ def lean() -> Count:
     if not build("dev", "wire_lean_test", "wire_without_parts", "wire_shared_consumer"):
         return ONE_FAILED
     folder = ROOT / "build" / "dev" / "wire"
-    report = RESULTS / "lean.xml"
-    report.unlink(missing_ok=True)
-    status = run(
-        [str(folder / "wire_lean_test"), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
-    )
     abi = [sys.executable, "wire/tests/abi.py", str(folder / "libwire_shared.so")]
     return (
-        checked(count_junit(report), status)
+        _in_shards(folder / "wire_lean_test", "lean")
         + one(run([str(folder / "wire_shared_consumer")]))
         + one(run(abi))
     )
+
+
+def _in_shards(program: Path, name: str) -> Count:
+    """The tests of a program of GoogleTest's, in several processes beside each other, as in ctest.
+    """
+    shards = CTEST_JOBS_PER_CORE * int(cores())
+
+    def run_shard(number: int) -> Count:
+        report = RESULTS / f"{name}.{number}.xml"
+        report.unlink(missing_ok=True)
+        command = [str(program), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
+        env = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(number)}
+        return checked(count_junit(report), run(command, env=env))
+
+    with ThreadPoolExecutor(shards) as pool:
+        counts = list(pool.map(run_shard, range(shards)))
+    total = add(counts)
+    if not 0 < total.failed <= AGAIN_AT_MOST:
+        return total
+    after = add(run_shard(number) if one.failed else one for number, one in enumerate(counts))
+    return replace(after, again=max(0, total.failed - after.failed))
 
 
 def openssl() -> Count:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 import checks
 from bootstrap import ROOT
+from suites import native
 from suites.commands import RESULTS
 from suites.counts import Count, add, count_ctest, count_junit, count_probes, count_verified
 from suites.fuzzing import fuzzing_summary
@@ -77,6 +79,48 @@ def test_what_ran_again_counts_as_it_ended_there(tmp_path: Path) -> None:
         <testcase name="bad" status="fail"><failure/></testcase>
         <testcase name="wire_test.1" status="run"/></testsuite>""")
     assert count_ctest(report, shards, second=second) == Count(passed=4, failed=1)
+
+
+IN_SHARDS = """
+import os, pathlib, sys
+
+number, shards = int(os.environ["GTEST_SHARD_INDEX"]), int(os.environ["GTEST_TOTAL_SHARDS"])
+assert 0 <= number < shards
+before = pathlib.Path(__file__).with_name(f"{number}.before")
+fails = number < FAILING and (ALWAYS or not before.exists())
+before.touch()
+report = sys.argv[-1].removeprefix("--gtest_output=xml:")
+pathlib.Path(report).write_text(
+    "<testsuites><testsuite><testcase name='a'/><testcase name='b'>"
+    + "<failure/>" * fails + "</testcase></testsuite></testsuites>")
+sys.exit(fails)
+"""
+
+
+@pytest.mark.parametrize(
+    ("failing", "always", "expected"),
+    [
+        (0, False, Count(passed=8)),
+        (2, False, Count(passed=8, again=2)),
+        (2, True, Count(passed=6, failed=2)),
+        (4, False, Count(passed=4, failed=4)),
+    ],
+)
+def test_a_program_in_shards_counts_as_one_and_few_failures_run_again(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    failing: int,
+    always: bool,
+    expected: Count,
+) -> None:
+    monkeypatch.setattr(native, "RESULTS", tmp_path)
+    monkeypatch.setattr(native, "CTEST_JOBS_PER_CORE", 4)
+    monkeypatch.setattr(native, "cores", lambda: "1")
+    program = tmp_path / "program"
+    text = IN_SHARDS.replace("FAILING", str(failing)).replace("ALWAYS", str(always))
+    program.write_text(f"#!{sys.executable}\n{text}")
+    program.chmod(0o755)
+    assert native._in_shards(program, "lean") == expected
 
 
 def test_what_passed_only_alone_is_said() -> None:

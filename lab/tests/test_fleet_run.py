@@ -16,6 +16,8 @@ from run_project import SERVER, wait_for
 pytestmark = [pytest.mark.long, pytest.mark.fleet]  # each starts whole runs
 
 RUN = ("concurrency", "--preset", "quick", "--seed", "5", "--blocks", "6")
+FEWER = (*RUN[:-1], "4")
+"""Enough for a loss, and for what comes after it."""
 ENTRIES = 3
 
 
@@ -64,14 +66,14 @@ def test_contestants_inherit_nothing_from_the_worker(tmp_path: Path) -> None:
 @pytest.mark.parametrize("how", ["killed", "stopped"])
 def test_a_host_lost_in_a_block_loses_no_trial_and_the_run_ends(tmp_path: Path, how: str) -> None:
     with fleet_of(tmp_path / "project", ("alpha", "beta"), seconds=0.3, lost_after_s=12) as fleet:
-        with fleet.start_run(*RUN) as process:
+        with fleet.start_run(*FEWER) as process:
             wait_for(lambda: fleet.measured_on("alpha") >= 1, process)
             victim = fleet.workers["alpha"]
             victim.send_signal(signal.SIGKILL if how == "killed" else signal.SIGSTOP)
             output, _ = process.communicate(timeout=240)
             assert process.returncode == 0, output
         assert "host alpha is lost" in output
-        check_trials(fleet.stored(), blocks=6)
+        check_trials(fleet.stored(), blocks=4)
         assert fleet.project.survivors() == []
 
 
@@ -96,7 +98,7 @@ def test_a_command_that_ends_in_a_block_is_resumed_with_every_trial(
     tmp_path: Path, number: signal.Signals
 ) -> None:
     with fleet_of(tmp_path / "project", ("alpha", "beta"), seconds=0.3) as fleet:
-        with fleet.start_run(*RUN) as process:
+        with fleet.start_run(*FEWER) as process:
             wait_for(
                 lambda: fleet.measured_on("alpha") >= 4 and fleet.measured_on("beta") >= 2, process
             )
@@ -106,7 +108,7 @@ def test_a_command_that_ends_in_a_block_is_resumed_with_every_trial(
         assert code == 0, output
         run = fleet.stored()
         assert run.info.status == "complete"
-        check_trials(run, blocks=6)
+        check_trials(run, blocks=4)
         for name in ("alpha", "beta"):
             kept = sum(1 for one in run.trials if one.host == name)
             assert kept == fleet.measured_on(name)
@@ -115,7 +117,7 @@ def test_a_command_that_ends_in_a_block_is_resumed_with_every_trial(
 def test_without_a_host_a_run_stops_and_can_be_completed(tmp_path: Path) -> None:
     with fleet_of(tmp_path / "project", ("alpha",), seconds=0.3) as fleet:
         with fleet.project.start(
-            *("fleet", "run", *RUN, "--fleet", str(fleet.file), "--wait", "5")
+            *("fleet", "run", *RUN[:-1], "2", "--fleet", str(fleet.file), "--wait", "5")
         ) as process:
             wait_for(lambda: fleet.measured_on("alpha") >= 1, process)
             fleet.stop("alpha", signal.SIGKILL)
@@ -127,7 +129,7 @@ def test_without_a_host_a_run_stops_and_can_be_completed(tmp_path: Path) -> None
         fleet.start_worker("alpha")
         code, output = fleet.run("--resume", "latest")
         assert code == 0, output
-        check_trials(fleet.stored(), blocks=6)
+        check_trials(fleet.stored(), blocks=2)
 
 
 def test_a_stranger_without_a_certificate_of_the_fleet_gets_nothing(tmp_path: Path) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from rich.console import Console
+from scipy import stats
 
 from synthetic_run import make_plan, write_run
 from synthetic_trials import make_trials
@@ -55,6 +59,21 @@ def test_six_blocks_give_an_interval_around_the_median() -> None:
 def test_one_rung_with_a_grown_heap_does_not_move_the_slope() -> None:
     rungs = {n: HEAP + n * 2000.0 for n in (50, 1000, 2000, 3000, 4000, 5000)}
     assert found_slope({1: {**rungs, 3000: rungs[3000] * 2}}).estimate == pytest.approx(2000)
+
+
+def test_the_slope_is_that_of_theil_and_sen() -> None:
+    random = Random(7)
+    for rungs in range(2, 8):
+        values = {n: HEAP + random.gauss(n * 2000, 1e6) for n in random.sample(range(9999), rungs)}
+        values |= {1: float(HEAP), 10_000: HEAP + 2e7}
+        expected = stats.theilslopes(list(values.values()), list(values)).slope
+        assert found_slope({1: values}).estimate == pytest.approx(expected, rel=1e-12)
+
+
+def test_the_larger_part_of_scipy_is_not_imported() -> None:
+    """It would be most of the time in which each process of a fleet starts."""
+    code = "import wirebench.fleet.child, sys; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
 def test_a_server_that_gives_memory_back_has_a_negative_slope() -> None:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
-from scipy import stats
 
 from wirebench.catalog.loads import (
     ClosedLoad,
@@ -175,10 +175,18 @@ def slope_of(
     """
     slopes = np.array(
         [
-            float(stats.theilslopes(list(values.values()), list(values)).slope)
+            _theil_sen(values)
             for _, values in sorted(blocks.items())
             if max(values) >= settings.rung_factor * min(values)
         ],
         dtype=np.float64,
     )
     return block_median(slopes, settings=settings)
+
+
+def _theil_sen(values: Mapping[int, float]) -> float:
+    """The median slope. ``scipy.stats`` has it too, but takes most of a second to import, which
+    each command and each block of a fleet would.
+    """
+    pairs = combinations(values.items(), 2)
+    return float(np.median([(high - low) / (more - few) for (few, low), (more, high) in pairs]))
