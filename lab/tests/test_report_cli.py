@@ -16,6 +16,7 @@ from synthetic_world import World
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE, console
 from wirebench.cli.main import run_app
 from wirebench.cli.publish import publish
+from wirebench.report import page, write_report
 
 WORLD = World(studies=("concurrency",), samples=60)
 
@@ -36,6 +37,34 @@ def test_report_writes_the_page_where_it_is_asked_to(
     assert page.exists()
     assert (charts / "concurrency.c50.ratios.svg").exists()
     assert str(page) in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("writable", [True, False])
+def test_the_library_of_charts_is_kept_for_the_user_and_not_beside_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, writable: bool
+) -> None:
+    cache = tmp_path / "cache"
+    if not writable:
+        cache.touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    made = iter(("the first library", "the second library"))
+    monkeypatch.setattr(page, "_bundle", lambda: next(made))
+    run = write_run(tmp_path / "results", WORLD)
+    assert "the first library" in write_report(run).read_text()
+    again = "the first library" if writable else "the second library"
+    assert again in write_report(run).read_text()
+    assert {path.name for path in run.parent.iterdir()} <= {run.name, "latest"}
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"), [("", "/home/.cache"), ("relative", "/home/.cache"), ("/x", "/x")]
+)
+def test_the_users_cache_is_found_by_xdg(
+    monkeypatch: pytest.MonkeyPatch, given: str, expected: str
+) -> None:
+    monkeypatch.setenv("HOME", "/home")
+    monkeypatch.setenv("XDG_CACHE_HOME", given)
+    assert page.cache_folder() == Path(expected, "wirebench")
 
 
 def test_a_report_goes_into_what_is_no_file_of_its_own(tmp_path: Path) -> None:

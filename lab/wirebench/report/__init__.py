@@ -37,7 +37,7 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
     """Write the report of the run in this directory from its stored trials; returns its file."""
     from altair.utils.schemapi import debug_mode
 
-    from wirebench.report.page import render
+    from wirebench.report.page import cache_folder, render
     from wirebench.report.view import page_view
 
     run = read_run(path)
@@ -46,7 +46,7 @@ def write_report(path: Path, *, out: Path | None = None) -> Path:
     # Altair checks every part of every chart against its schema, which takes seconds; the tests
     # have it check.
     with debug_mode(False):
-        text = render(page_view(run, analysis, articles=_articles(run)), cache=run.path.parent)
+        text = render(page_view(run, analysis, articles=_articles(run)), cache=cache_folder())
     write_whole_text(target, text)
     return target
 

@@ -109,18 +109,31 @@ def charting_library(cache: Path | None) -> str:
     """
     if cache is None:
         return _bundle()
-    path = cache / f".charts-{version('vl-convert-python')}.js"
+    path = cache / f"charts-{version('vl-convert-python')}.js"
     try:
         return path.read_text(encoding="utf-8")
     except OSError:
         text = _bundle()
     try:
+        cache.mkdir(parents=True, exist_ok=True)
         scratch = path.with_name(f"{path.name}.{os.getpid()}")
         scratch.write_text(text, encoding="utf-8")
         scratch.replace(path)
     except OSError:
         pass
     return text
+
+
+def cache_folder() -> Path | None:
+    """Where the user's programs keep what they can make again, by the XDG Base Directory
+    Specification; None for a user without a home.
+    """
+    given = os.environ.get("XDG_CACHE_HOME", "")
+    try:
+        home = Path(given) if given.startswith("/") else Path.home() / ".cache"
+    except RuntimeError:
+        return None
+    return home / "wirebench"
 
 
 @lru_cache(maxsize=1)
