@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import sbom
 from conftest import Dist, run
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -43,6 +44,14 @@ def test_the_bill_of_materials_names_what_each_file_holds(dist: Dist) -> None:
     assert described == {name for name in names if name.endswith((".whl", ".deb", ".gz"))}
 
 
+def test_the_runtime_of_every_gcc_has_its_licence() -> None:
+    exception = "GPL-3.0-or-later WITH GCC-exception-3.1"
+    for package in ("libgcc-12-dev", "libstdc++-12-dev", "libgcc-14-dev", "libstdc++-13-dev"):
+        assert sbom.licence_of(package) == exception
+    assert sbom.licence_of("zlib1g-dev") == "Zlib"
+    assert sbom.licence_of("libstdc++-dev") is None
+
+
 def test_without_git_it_takes_the_time_that_is_given(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").touch()
     command = [sys.executable, str(ROOT / "packaging/release.py"), "--out", str(tmp_path)]
@@ -64,7 +73,7 @@ def test_a_folder_with_other_files_is_refused_and_keeps_them(tmp_path: Path) -> 
 
 def test_a_program_has_the_same_bytes_wherever_it_is_built(tmp_path: Path) -> None:
     digests = set()
-    for name in ("here", "a-longer-name/elsewhere"):
+    for name in ("here", "a longer name/elsewhere"):
         source = tmp_path / name
         source.mkdir(parents=True)
         for part in NATIVE:
