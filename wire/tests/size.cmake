@@ -21,8 +21,10 @@ file(WRITE ${scratch}/program/CMakeLists.txt "
 cmake_minimum_required(VERSION 3.22)
 project(size LANGUAGES CXX)
 set(CMAKE_BUILD_TYPE Release)
-add_subdirectory(${source} wire)
-add_executable(hello ${source}/examples/hello.cpp)
+# A project that is stricter than wire builds with wire inside it.
+add_compile_options(-Werror -Wall -Wextra -Wconversion -Wshadow)
+add_subdirectory(\"${source}\" wire)
+add_executable(hello \"${source}/examples/hello.cpp\")
 target_link_libraries(hello PRIVATE wire::wire)
 ")
 # Builds it with the options that follow; at most `limit` bytes. Sets `bytes`. One folder serves for all: options choose among the
