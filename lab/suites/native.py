@@ -155,23 +155,20 @@ def openssl() -> Count:
     where there is no Cargo to fetch it.
     """
     builder = [sys.executable, str(ROOT / "wire" / "tests" / "openssl" / "build.py")]
-    folder = ROOT / "build" / "openssl"
+    folder = str(ROOT / "build" / "openssl")
     answer = subprocess.run(
-        [*builder, str(folder)], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+        [*builder, folder], cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
     )
     if answer.returncode == MISSING:
         return Count(skipped=1)
     if answer.returncode != 0:
         return ONE_FAILED
-    where = [f"-DOPENSSL_ROOT_DIR={answer.stdout.strip()}", "-DOPENSSL_USE_STATIC_LIBS=ON"]
-    tests = folder / "tests"
-    if not configure("--preset", "dev", "-B", str(tests), *where):
-        return ONE_FAILED
-    if run(["cmake", "--build", str(tests), "--target", "wire_tls_test"]) != 0:
+    where = f"-DWIRE_OTHER_OPENSSL={answer.stdout.strip()}"
+    if not build("dev", "wire_tls_test", options=[where]):
         return ONE_FAILED
     report = RESULTS / "openssl.xml"
     report.unlink(missing_ok=True)
-    program = str(tests / "wire" / "wire_tls_test")
+    program = str(ROOT / "build" / "dev" / "wire" / "wire_tls_test")
     status = run([program, "--gtest_brief=1", f"--gtest_output=xml:{report}"])
     return checked(count_junit(report), status)
 

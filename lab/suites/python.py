@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -62,7 +63,9 @@ def fleets() -> Count:
     """Whole runs on fleets of workers and of pairs, in namespaces too, whose hosts and links
     fail.
     """
-    return _pytest("fleets", "fleet and not outage", programs=VENV / "bin")
+    # Few and long, each goes to the next worker that is free, the longest first.
+    one_by_one = ("--dist", "load", "--maxschedchunk", "1")
+    return _pytest("fleets", "fleet and not outage", programs=VENV / "bin", options=one_by_one)
 
 
 def outages() -> Count:
@@ -72,15 +75,17 @@ def outages() -> Count:
     return _pytest("outages", "outage", programs=VENV / "bin")
 
 
-def _pytest(name: str, marked: str, *, programs: Path) -> Count:
+def _pytest(
+    name: str, marked: str, *, programs: Path, options: Sequence[str] = ("--dist", "worksteal")
+) -> Count:
     report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
     workers = str(len(os.sched_getaffinity(0)) + PYTEST_WORKERS_MORE)
-    several = ("-n", workers, "--dist", "worksteal", "-m", marked)
-    options = ["-W", "error", *several, "--durations=10", f"--junitxml={report}", "--cache-clear"]
+    several = ["-n", workers, *options, "-m", marked]
+    about = ["--durations=10", f"--junitxml={report}", "--cache-clear"]
     python = [str(VENV / "bin" / "python"), "-m", "pytest"]
     env = {"WIREBENCH_PROGRAMS": str(programs)}
-    status = run([*python, *options], env=env)
+    status = run([*python, "-W", "error", *several, *about], env=env)
     count = checked(count_junit(report), status)
     if not 0 < failed_cases(report) <= AGAIN_AT_MOST:
         return count

@@ -22,6 +22,11 @@ def pytest_configure() -> None:
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run beside each other, a long one that begins last keeps all waiting."""
+    items.sort(key=lambda item: item.get_closest_marker("first") is None)
+
+
 @pytest.fixture
 def supervisor(tmp_path: Path) -> Iterator[Supervisor]:
     """Nothing that it started is there afterwards."""

@@ -71,6 +71,7 @@ def in_a_load(fleet: Fleet) -> bool:
 
 
 @needs_wireload
+@pytest.mark.first
 def test_a_preset_by_time_is_measured_by_two_pairs(fleet_with: FleetWith) -> None:
     fleet = fleet_with(NEAR, FAR, speaks=True)
     code, output = fleet.run("concurrency", "--preset", "hour", "--seed", "5")
@@ -98,6 +99,7 @@ def test_a_preset_by_time_is_measured_by_two_pairs(fleet_with: FleetWith) -> Non
 
 
 @needs_wireload
+@pytest.mark.first
 def test_ramps_storms_and_tls_are_measured_by_a_pair(fleet_with: FleetWith) -> None:
     fleet = fleet_with(NEAR, speaks=True)
     code, output = fleet.run(
@@ -127,6 +129,7 @@ def test_ramps_storms_and_tls_are_measured_by_a_pair(fleet_with: FleetWith) -> N
     assert fleet.project.survivors() == []
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("side", [NEAR[0], pytest.param(NEAR[1], marks=pytest.mark.outage)])
 def test_a_pair_whose_link_is_cut_in_a_load_measures_the_block_when_it_is_mended(
     fleet_with: FleetWith, hosts: Namespaces, side: str

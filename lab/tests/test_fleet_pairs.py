@@ -77,6 +77,7 @@ def test_blocks_go_to_pairs_and_the_report_says_so(tmp_path: Path) -> None:
         assert fleet.project.leftovers() == []
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("victim", ["alpha", pytest.param("beta", marks=pytest.mark.outage)])
 def test_a_pair_whose_worker_is_killed_in_a_block_and_comes_back_loses_no_trial(
     tmp_path: Path, victim: str
@@ -96,6 +97,7 @@ def test_a_pair_whose_worker_is_killed_in_a_block_and_comes_back_loses_no_trial(
         assert fleet.project.survivors() == []
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("victim", ["alpha", pytest.param("beta", marks=pytest.mark.outage)])
 def test_a_pair_whose_worker_stands_still_in_a_block_loses_no_trial(
     tmp_path: Path, victim: str
@@ -130,6 +132,7 @@ def test_a_block_is_kept_whose_generators_worker_stands_still_for_good(tmp_path:
         assert kept == fleet.measured_on("alpha") >= ENTRIES
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "number", [pytest.param(signal.SIGINT, marks=pytest.mark.outage), signal.SIGKILL]
 )

@@ -49,14 +49,27 @@ if(WIRE_WITH_IO_URING)
   add_test_in_shards(wire_uring_test)
 endif()
 
-# TLS alone, for another OpenSSL than the system's: `./test openssl` builds it with -D OPENSSL_ROOT_DIR.
-if(WIRE_WITH_TLS)
+# TLS and its tests with another OpenSSL than the system's, which is installed in the folder WIRE_OTHER_OPENSSL: `./test openssl`. No
+# other file of the library includes OpenSSL, so the rest of its objects serve here, too.
+if(WIRE_WITH_TLS AND WIRE_OTHER_OPENSSL)
+  set(wire_tls_sources ${wire_sources})
+  list(FILTER wire_tls_sources INCLUDE REGEX "/src/tls/")
   set(wire_tls_tests ${wire_loop_test_sources})
-  list(FILTER wire_tls_tests INCLUDE REGEX "src/tls/")
+  list(FILTER wire_tls_tests INCLUDE REGEX "/src/tls/")
+  add_library(wire_other_tls OBJECT EXCLUDE_FROM_ALL ${wire_tls_sources})
+  compile_in_groups(wire_other_tls 8)
   add_executable(wire_tls_test EXCLUDE_FROM_ALL ${wire_tls_tests})
-  target_include_directories(wire_tls_test PRIVATE src tests)
-  target_link_libraries(wire_tls_test PRIVATE wire::wire GTest::gtest_main OpenSSL::SSL OpenSSL::Crypto)
   compile_tests_quickly(wire_tls_test)
+  foreach(target IN ITEMS wire_other_tls wire_tls_test)
+    target_include_directories(${target} SYSTEM PRIVATE ${WIRE_OTHER_OPENSSL}/include)
+    target_include_directories(${target} PRIVATE include src tests)
+    target_compile_features(${target} PRIVATE cxx_std_20)
+  endforeach()
+  target_link_libraries(wire_tls_test PRIVATE wire_other_tls
+    $<FILTER:$<TARGET_OBJECTS:wire>,EXCLUDE,[.][gp]ch$|/unity_left_out_TLS_|/src/tls/> GTest::gtest_main
+    ${WIRE_OTHER_OPENSSL}/lib/libssl.a ${WIRE_OTHER_OPENSSL}/lib/libcrypto.a $<TARGET_NAME_IF_EXISTS:ZLIB::ZLIB>
+    $<TARGET_NAME_IF_EXISTS:wire_codecs::brotli> $<TARGET_NAME_IF_EXISTS:wire_codecs::zstd> Threads::Threads ${CMAKE_DL_LIBS})
+  add_dependencies(wire_tls_test wire)
 endif()
 
 # Other ways to build wire: `./test lean` builds and runs these. The options for parts, TLS and codecs choose source files and set no
