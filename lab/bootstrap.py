@@ -410,7 +410,7 @@ def install_packages() -> None:
 def start_to_compile() -> subprocess.Popen[bytes]:
     """The native programs, optimised; or of the preset dev, as the tests want them."""
     preset, folder = ("dev", "build/dev") if TESTS else ("release", RELEASE)
-    remove_if_moved(ROOT / folder)
+    remove_if_refused(ROOT / folder)
     say(f"building {', '.join(PROGRAMS)}")
     # What pip left there, when it made a wheel of the project, is about its own folders.
     clean = ["-U", "SKBUILD*", "-D", "CMAKE_INSTALL_BINDIR=bin"]
@@ -418,22 +418,19 @@ def start_to_compile() -> subprocess.Popen[bytes]:
     return start(["cmake", "--build", folder, "--target", *PROGRAMS])
 
 
-def remove_if_moved(folder: Path) -> None:
-    """Removes a build folder of CMake's that was made when the checkout was elsewhere, or that came
-    with a copy of it: CMake refuses those.
+def remove_if_refused(folder: Path) -> None:
+    """Removes a build folder of CMake's that was made when the checkout was elsewhere, that came
+    with a copy of it, or that another generator made: CMake refuses those.
     """
-    entry = "CMAKE_HOME_DIRECTORY:INTERNAL="
     try:
         cache = (folder / "CMakeCache.txt").read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
         return
-    for line in cache.splitlines():
-        if not line.startswith(entry):
-            continue
-        with contextlib.suppress(OSError):
-            if Path(line.removeprefix(entry)).samefile(ROOT):
-                return
-        shutil.rmtree(folder, ignore_errors=True)
+    found = dict(re.findall(r"^CMAKE_(HOME_DIRECTORY|GENERATOR):INTERNAL=(.*)$", cache, re.M))
+    with contextlib.suppress(OSError, KeyError):
+        if Path(found["HOME_DIRECTORY"]).samefile(ROOT) and found["GENERATOR"] == "Ninja":
+            return
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def install_programs() -> None:

@@ -6,7 +6,7 @@ import os
 import subprocess
 from collections.abc import Sequence
 
-from bootstrap import ROOT, VENV, remove_if_moved
+from bootstrap import ROOT, VENV, remove_if_refused
 
 RESULTS = ROOT / "build" / "test-results"
 DEV_PROGRAMS = ROOT / "build" / "dev" / "programs" / "bin"
@@ -35,7 +35,7 @@ def tool(*arguments: str) -> int:
 
 def build(preset: str, *targets: str, options: Sequence[str] = ()) -> bool:
     """Builds these targets of a CMake preset. Whether it worked."""
-    remove_if_moved(ROOT / "build" / preset)
+    remove_if_refused(ROOT / "build" / preset)
     command = ["cmake", "--build", "--preset", preset, "-j", cores(), "--target", *targets]
     return configure("--preset", preset, *options) and run(command) == 0
 

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
-from bootstrap import MISSING, ROOT, remove_if_moved
+from bootstrap import MISSING, ROOT, remove_if_refused
 from suites.commands import AGAIN_AT_MOST, RESULTS, build, configure, cores, run
 from suites.counts import (
     ONE_FAILED,
@@ -43,7 +43,7 @@ def asan() -> Count:
 def _ctest(preset: str) -> Count:
     jobs = cores()
     report = RESULTS / f"cpp-{preset}.xml"
-    remove_if_moved(ROOT / "build" / preset)
+    remove_if_refused(ROOT / "build" / preset)
     if not configure("--preset", preset):
         return ONE_FAILED
     # The lab's tests run beside this in ./test, and some of them look at the clock.

@@ -283,9 +283,17 @@ def test_packages_of_which_some_changed_are_made_anew_and_kept_until_then(
     assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
 
 
-@pytest.mark.parametrize(("made_for", "kept"), [("", True), ("elsewhere", False), ("gone", False)])
-def test_a_build_folder_of_another_place_is_made_anew(
-    checkout: Path, installer: FakeInstaller, made_for: str, kept: bool
+@pytest.mark.parametrize(
+    ("made_for", "generator", "kept"),
+    [
+        ("", "Ninja", True),
+        ("elsewhere", "Ninja", False),
+        ("gone", "Ninja", False),
+        ("", "Unix Makefiles", False),
+    ],
+)
+def test_a_build_folder_of_another_place_or_generator_is_made_anew(
+    checkout: Path, installer: FakeInstaller, made_for: str, generator: str, kept: bool
 ) -> None:
     (checkout / "elsewhere").mkdir()
     folder = checkout / "build/native/release"
@@ -293,6 +301,7 @@ def test_a_build_folder_of_another_place_is_made_anew(
     (folder / "CMakeCache.txt").write_text(
         "CMAKE_CACHE_MAJOR_VERSION:INTERNAL=3\n"
         f"CMAKE_HOME_DIRECTORY:INTERNAL={checkout / made_for}\n"
+        f"CMAKE_GENERATOR:INTERNAL={generator}\n"
     )
     assert made_by(installer) == [RELEASE, "venv", "packages", "lab"]
     assert folder.exists() is kept
