@@ -7,6 +7,8 @@ if(WIREBENCH_DEVELOPER)
     add_compile_options(-Werror)  # at -O3 GCC 12 warns of what is not there (-Wrestrict, -Warray-bounds)
   endif()
   enable_testing()
+  # The programs that ctest runs, and no other: the rest, such as examples, has to compile in one build only.
+  add_custom_target(tested_programs)
 endif()
 
 # Several files in one go (the preset dev): half of the time that they take alone is for the headers. GCC warns there of a class
@@ -53,6 +55,7 @@ endfunction()
 # most tests take, and the tests wait more than they compute. build/<preset>/shards has the result of each test, for `./test`.
 set(tests_shards 6)
 function(add_test_in_shards target)
+  add_dependencies(tested_programs ${target})
   foreach(shard RANGE 1 ${tests_shards})
     math(EXPR index "${shard} - 1")
     add_test(NAME ${target}.${shard}

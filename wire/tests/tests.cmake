@@ -175,6 +175,7 @@ if(WIRE_WITH_TLS)
   target_link_libraries(wire_abuse_test PRIVATE OpenSSL::SSL OpenSSL::Crypto)
 endif()
 gtest_discover_tests(wire_abuse_test DISCOVERY_TIMEOUT 60)
+add_dependencies(tested_programs wire_abuse_test)
 
 # Mixed load for as long as one likes: `wire_soak --minutes 60`. Some seconds of it belong to the tests, most of them where
 # sanitizers watch.
@@ -192,6 +193,7 @@ if(WIREBENCH_SANITIZE)
   set(wire_soak_seconds 20)
 endif()
 add_test(NAME wire_soak_smoke COMMAND wire_soak --seconds ${wire_soak_seconds})
+add_dependencies(tested_programs wire_soak)
 set_tests_properties(wire_soak_smoke PROPERTIES PROCESSORS 2 COST 20)
 
 # The examples of the documentation: they have to compile. A test of the lab sees that the guide quotes them.
@@ -234,6 +236,7 @@ set(wire_consumer_flags "")
 if(WIREBENCH_SANITIZE)
   set(wire_consumer_flags "-fsanitize=${WIREBENCH_SANITIZE}")
 endif()
+add_dependencies(tested_programs wire)
 add_test(NAME wire_consumer COMMAND ${CMAKE_COMMAND} -D build=${CMAKE_BINARY_DIR} -D source=${CMAKE_CURRENT_SOURCE_DIR}
   -D scratch=${CMAKE_CURRENT_BINARY_DIR}/consumer -D generator=${CMAKE_GENERATOR} -D flags=${wire_consumer_flags}
   -P ${CMAKE_CURRENT_SOURCE_DIR}/tests/consumer.cmake)

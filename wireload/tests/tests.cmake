@@ -9,6 +9,7 @@ target_link_libraries(wireload_test PRIVATE wireload_core GTest::gtest_main ZLIB
 compile_tests_quickly(wireload_test FROM wire_loop_tests)
 set_target_properties(wireload_test PROPERTIES UNITY_BUILD_BATCH_SIZE 20)
 add_test_in_shards(wireload_test)
+add_dependencies(tested_programs wireload truth_server)
 
 add_fuzzers(wireload wireload_core)
 
