@@ -491,3 +491,36 @@ def test_a_closed_pipe_is_no_mistake_of_ours(shell: Project) -> None:
     script = f"{sys.executable} -m wirebench.cli.main list | true"
     answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)
     assert "Traceback" not in answer.stderr
+
+
+@pytest.mark.parametrize(
+    ("where", "differs", "code", "said"),
+    [
+        ("build/x", 1, 70, "build/x: expected a file of yours, got one of "),
+        ("results/x", 1, 70, "sudo chown -R $(id -u):$(id -g) {root}/results"),
+        ("build/x", 0, 70, "this is a bug in wirebench"),
+        ("elsewhere", 1, 70, "this is a bug in wirebench"),
+    ],
+)
+def test_what_another_user_made_is_no_bug(
+    project: Project,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    where: str,
+    differs: int,
+    code: int,
+    said: str,
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    file = project.write(where, "")
+    own = os.geteuid()
+    monkeypatch.setattr("os.geteuid", lambda: own + differs)
+
+    def refused() -> None:
+        raise PermissionError(errno.EACCES, "Permission denied", str(file))
+
+    monkeypatch.setattr("wirebench.cli.main.make_app", refused)
+    assert run_app(["build"]) == code
+    heard = capsys.readouterr().err
+    assert said.format(root=project.root) in heard
+    assert ("Traceback" in heard) == ("bug" in said)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import io
 import os
+import shlex
 import sys
 import traceback
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.contestants import find_root
 from wirebench.cli.app import make_app
 from wirebench.cli.console import (
     EXIT_BUG,
@@ -47,10 +50,36 @@ def run_app(arguments: Sequence[str]) -> int:
         if (full := no_room(error)) is not None:
             say_error(full)
             return EXIT_UNAVAILABLE
+        if (theirs := _of_another_user(error)) is not None:
+            say_error(theirs)
+            return EXIT_BUG
         traceback.print_exc()
         say_error("this is a bug in wirebench; please report the lines above")
         return EXIT_BUG
     return code if isinstance(code, int) else EXIT_OK
+
+
+def _of_another_user(error: Exception) -> str | None:
+    """The sentence about a build or result that another user made, as root does in a first start
+    with sudo; None where that is not what the error is about.
+    """
+    if not isinstance(error, PermissionError) or not isinstance(error.filename, str):
+        return None
+    try:
+        root = find_root()
+    except CatalogError:
+        return None
+    path = Path(error.filename).absolute()
+    for folder in (root / "build", root / "results"):
+        there = [one for one in (path, *path.parents) if os.access(one, os.F_OK)]
+        if path.is_relative_to(folder) and there[0].stat().st_uid != os.geteuid():
+            owner = there[0].stat().st_uid
+            by = "root, as after a start with sudo" if owner == 0 else f"user {owner}"
+            return (
+                f"{path}: expected a file of yours, got one of {by}; take it over with:"
+                f" sudo chown -R $(id -u):$(id -g) {shlex.quote(str(folder))}"
+            )
+    return None
 
 
 def _one_line(message: str) -> str:
