@@ -406,6 +406,13 @@ def test_a_compiler_that_is_too_old_is_said_with_what_to_do(
     assert "CXX=g++-12 ./wirebench" in said
 
 
+def test_the_workflow_of_the_gate_installs_what_the_first_start_needs() -> None:
+    """Its steps run as a normal user, for whom nothing is installed."""
+    text = (REAL_ROOT / "docs/ci/gate.yml").read_text()
+    named = text.partition("apt-get install")[2].partition(".wirebench/")[0].split()
+    assert {package for _probe, package in bootstrap.SYSTEM} | {"python3-venv"} <= set(named)
+
+
 def test_the_readme_names_the_least_compiler() -> None:
     readme = (REAL_ROOT / "README.md").read_text()
     assert f"GCC {bootstrap.LEAST_GCC} or newer" in readme
