@@ -305,8 +305,10 @@ def check_compiler() -> None:
     say(
         f"{shutil.which(compiler[0])}: expected GCC {LEAST_GCC} or newer, or Clang {LEAST_CLANG} or"
         f" newer, got {name} {defined[macro]}.\n"
-        f"Install one, such as Debian's g++-{LEAST_GCC}, and start again with its name in CXX:\n"
-        f"  CXX=g++-{LEAST_GCC} ./wirebench ..."
+        "Install one, and let g++ and c++ be it, which contestants are built with, too; as with:\n"
+        f"  sudo apt-get install -y g++-{LEAST_GCC}\n"
+        f"  for name in g++ c++; do sudo ln -s /usr/bin/g++-{LEAST_GCC} /usr/local/bin/$name; done\n"
+        "and start again."
     )
     sys.exit(MISSING)
 

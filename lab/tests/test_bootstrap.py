@@ -403,7 +403,7 @@ def test_a_compiler_that_is_too_old_is_said_with_what_to_do(
     assert caught.value.code == 69
     said = capsys.readouterr().err
     assert "expected GCC 12 or newer, or Clang 14 or newer, got " + got in said
-    assert "CXX=g++-12 ./wirebench" in said
+    assert "sudo apt-get install -y g++-12\n" in said
 
 
 def test_the_workflow_of_the_gate_installs_what_the_first_start_needs() -> None:
