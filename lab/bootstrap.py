@@ -307,7 +307,8 @@ def check_compiler() -> None:
         f" newer, got {name} {defined[macro]}.\n"
         "Install one, and let g++ and c++ be it, which contestants are built with, too; as with:\n"
         f"  sudo apt-get install -y g++-{LEAST_GCC}\n"
-        f"  for name in g++ c++; do sudo ln -s /usr/bin/g++-{LEAST_GCC} /usr/local/bin/$name; done\n"
+        "  for name in g++ c++; do\n"
+        f"    sudo ln -s /usr/bin/g++-{LEAST_GCC} /usr/local/bin/$name; done\n"
         "and start again."
     )
     sys.exit(MISSING)
