@@ -131,8 +131,7 @@ def lean() -> Count:
 
 
 def _in_shards(program: Path, name: str) -> Count:
-    """The tests of a program of GoogleTest's, in several processes beside each other, as in ctest.
-    """
+    """A program of GoogleTest's, in several processes beside each other, as in ctest."""
     shards = CTEST_JOBS_PER_CORE * int(cores())
 
     def run_shard(number: int) -> Count:
@@ -140,7 +139,8 @@ def _in_shards(program: Path, name: str) -> Count:
         report.unlink(missing_ok=True)
         command = [str(program), "--gtest_brief=1", f"--gtest_output=xml:{report}"]
         env = {"GTEST_TOTAL_SHARDS": str(shards), "GTEST_SHARD_INDEX": str(number)}
-        return checked(count_junit(report), run(command, env=env))
+        status = run(command, env=env)
+        return checked(count_junit(report), status)
 
     with ThreadPoolExecutor(shards) as pool:
         counts = list(pool.map(run_shard, range(shards)))

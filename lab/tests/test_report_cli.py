@@ -53,7 +53,7 @@ def test_the_library_of_charts_is_kept_for_the_user_and_not_beside_the_runs(
     assert "the first library" in write_report(run).read_text()
     again = "the first library" if writable else "the second library"
     assert again in write_report(run).read_text()
-    assert {path.name for path in run.parent.iterdir()} <= {run.name, "latest"}
+    assert {path.name for path in run.parent.iterdir()} == {run.name, "twins.jsonl"}
 
 
 @pytest.mark.parametrize(

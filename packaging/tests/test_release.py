@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import sbom
+
 from conftest import Dist, run
 
 ROOT = Path(__file__).resolve().parents[2]
