@@ -4,11 +4,13 @@ import com.fasterxml.jackson.databind.DeserializationFeature;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.net.InetSocketAddress;
 import java.nio.ByteBuffer;
+import java.util.List;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ScheduledExecutorService;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.java_websocket.WebSocket;
+import org.java_websocket.drafts.Draft_6455;
 import org.java_websocket.framing.CloseFrame;
 import org.java_websocket.framing.Framedata;
 import org.java_websocket.handshake.ClientHandshake;
@@ -21,13 +23,16 @@ public final class Server extends WebSocketServer {
 
     record Reply(long c, long ts) {}
 
+    private static final int MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
     private final ObjectMapper json =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
     private final ScheduledExecutorService timer = Executors.newSingleThreadScheduledExecutor();
     private final String workload;
 
     Server(InetSocketAddress address, int decoders, String workload) {
-        super(address, decoders);
+        // Its own draft takes frames of up to 2 GiB, and makes room for one as soon as its head is there.
+        super(address, decoders, List.of(new Draft_6455(List.of(), MAX_MESSAGE_BYTES)));
         this.workload = workload;
     }
 
@@ -44,12 +49,16 @@ public final class Server extends WebSocketServer {
             return;
         }
         try {
-            long c = json.readValue(message, Request.class).c();
-            socket.send(json.writeValueAsString(new Reply(c, System.currentTimeMillis() / 1000)));
-            expectWritten(socket);
+            Request request = json.readValue(message, Request.class);
+            if (request != null) {
+                socket.send(json.writeValueAsString(new Reply(request.c(), System.currentTimeMillis() / 1000)));
+                expectWritten(socket);
+                return;
+            }
         } catch (JsonProcessingException error) {
-            socket.close(CloseFrame.NO_UTF8, "expected JSON");
+            // refused below, like null
         }
+        socket.close(CloseFrame.NO_UTF8, "expected a count");
     }
 
     @Override

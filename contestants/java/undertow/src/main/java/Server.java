@@ -31,6 +31,7 @@ public final class Server {
 
     private static final ObjectMapper JSON =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
+    private static final int MAX_BYTES = 16 * 1024 * 1024;
     private static final byte[] PREFIX = "Sending response: ".getBytes(StandardCharsets.UTF_8);
 
     private static int number(String name, String otherwise) {
@@ -44,6 +45,16 @@ public final class Server {
     private static void send(HttpServerExchange exchange, String body) {
         exchange.getResponseHeaders().put(Headers.CONTENT_TYPE, "text/plain");
         exchange.getResponseSender().send(body);
+    }
+
+    /** The receiver makes room for all that a request announces, so that is looked at first. */
+    private static void receive(HttpServerExchange exchange, int delayMs) {
+        if (exchange.getRequestContentLength() > MAX_BYTES) {
+            exchange.setStatusCode(413);
+            send(exchange, "too large");
+            return;
+        }
+        exchange.getRequestReceiver().receiveFullBytes((received, body) -> post(received, body, delayMs));
     }
 
     /** In a worker thread, which it may block. */
@@ -72,16 +83,26 @@ public final class Server {
     private static HttpHandler rest(int delayMs) {
         RoutingHandler routes =
                 Handlers.routing()
-                        .post("/test", exchange ->
-                                exchange.getRequestReceiver()
-                                        .receiveFullBytes((received, body) -> post(received, body, delayMs)))
+                        .post("/test", exchange -> receive(exchange, delayMs))
                         .get("/test/status", text("OK"))
                         .get("/test/labels/{label}", exchange ->
                                 send(exchange, "label: " + exchange.getQueryParameters().get("label").getFirst()));
         return new BlockingHandler(routes);
     }
 
-    private static final class Echo extends AbstractReceiveListener {
+    private abstract static class Messages extends AbstractReceiveListener {
+        @Override
+        protected long getMaxTextBufferSize() {
+            return MAX_BYTES;
+        }
+
+        @Override
+        protected long getMaxBinaryBufferSize() {
+            return MAX_BYTES;
+        }
+    }
+
+    private static final class Echo extends Messages {
         @Override
         protected void onFullTextMessage(WebSocketChannel channel, BufferedTextMessage message) {
             WebSockets.sendText(message.getData(), channel, null);
@@ -98,20 +119,24 @@ public final class Server {
         }
     }
 
-    private static final class Count extends AbstractReceiveListener {
+    private static final class Count extends Messages {
         @Override
         protected void onFullTextMessage(WebSocketChannel channel, BufferedTextMessage message) {
             try {
-                long c = JSON.readValue(message.getData(), Request.class).c();
-                Reply reply = new Reply(c, System.currentTimeMillis() / 1000);
-                WebSockets.sendText(JSON.writeValueAsString(reply), channel, null);
+                Request request = JSON.readValue(message.getData(), Request.class);
+                if (request != null) {
+                    Reply reply = new Reply(request.c(), System.currentTimeMillis() / 1000);
+                    WebSockets.sendText(JSON.writeValueAsString(reply), channel, null);
+                    return;
+                }
             } catch (JsonProcessingException error) {
-                WebSockets.sendClose(CloseMessage.MSG_CONTAINS_INVALID_DATA, "expected JSON", channel, null);
+                // refused below, like null
             }
+            WebSockets.sendClose(CloseMessage.MSG_CONTAINS_INVALID_DATA, "expected a count", channel, null);
         }
     }
 
-    private static final class Broadcast extends AbstractReceiveListener {
+    private static final class Broadcast extends Messages {
         @Override
         protected void onFullTextMessage(WebSocketChannel channel, BufferedTextMessage message) {
             String text = message.getData();
@@ -121,7 +146,7 @@ public final class Server {
         }
     }
 
-    private static HttpHandler websocket(Supplier<AbstractReceiveListener> listener) {
+    private static HttpHandler websocket(Supplier<Messages> listener) {
         return Handlers.websocket((exchange, channel) -> {
             channel.getReceiveSetter().set(listener.get());
             channel.resumeReceives();
@@ -147,6 +172,7 @@ public final class Server {
                 .setSocketOption(Options.BACKLOG, 4096)
                 .setServerOption(UndertowOptions.REQUEST_PARSE_TIMEOUT, 60_000)
                 .setServerOption(UndertowOptions.NO_REQUEST_TIMEOUT, 75_000)
+                .setServerOption(UndertowOptions.MAX_ENTITY_SIZE, (long) MAX_BYTES)
                 .build()
                 .start();
     }
