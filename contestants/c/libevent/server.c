@@ -44,6 +44,7 @@ static void *serve(void *listener) {
         exit(1);
     }
     evhttp_set_timeout(http, 60);
+    evhttp_set_max_headers_size(http, 64 * 1024);
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);
     evhttp_set_cb(http, "/route_01", on_route, "hello from route_01");
     evhttp_set_cb(http, "/route_02", on_route, "hello from route_02");

@@ -35,6 +35,7 @@ int main() {
     server.set_tcp_nodelay(true);
     // The default closes after five requests.
     server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
+    server.set_payload_max_length(16 * 1024 * 1024);  // no limit by default
 
     server.Post("/test", [delay](const httplib::Request& request, httplib::Response& response) {
         if (!wirebench::is_json(request.body)) {

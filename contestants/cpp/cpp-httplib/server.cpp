@@ -33,6 +33,7 @@ int main() {
     server.new_task_queue = [threads] { return new httplib::ThreadPool(threads); };
     // The default closes after five requests.
     server.set_keep_alive_max_count(std::numeric_limits<size_t>::max());
+    server.set_payload_max_length(16 * 1024 * 1024);  // no limit by default
 
     server.Post("/test", [delay](const httplib::Request& request, httplib::Response& response) {
         if (!wirebench::is_json(request.body)) {

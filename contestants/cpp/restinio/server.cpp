@@ -81,10 +81,18 @@ int main() {
     };
     try {
         const std::chrono::milliseconds delay(std::stol(variable("WIREBENCH_DELAY_MS", "0")));
+        // It has none by default.
+        const auto limits = restinio::incoming_http_msg_limits_t{}
+                                .max_url_size(64 * 1024)
+                                .max_field_name_size(1024)
+                                .max_field_value_size(64 * 1024)
+                                .max_field_count(100)
+                                .max_body_size(16 * 1024 * 1024);
         restinio::run(
             restinio::on_thread_pool<traits>(std::stoul(variable("WIREBENCH_THREADS", "1")))
                 .address(variable("WIREBENCH_HOST", "127.0.0.1"))
                 .port(static_cast<std::uint16_t>(std::stoul(variable("WIREBENCH_PORT", "8080"))))
+                .incoming_http_msg_limits(limits)
                 .socket_options_setter([](auto& options) {
                     options.set_option(restinio::asio_ns::ip::tcp::no_delay(true));
                 })

@@ -12,6 +12,7 @@ const waiting = [];
 let delayed = 0;
 const sending = Buffer.from('Sending response: ');
 const labels = '/test/labels/';
+const maxBodyBytes = 16 * 1024 * 1024;
 
 function reply(response, status, body) {
   response.writeHead(status, { 'Content-Type': 'text/plain', 'Content-Length': Buffer.byteLength(body) });
@@ -33,8 +34,16 @@ function afterDelay(answer) {
 
 function postTest(request, response) {
   const chunks = [];
-  request.on('data', (chunk) => chunks.push(chunk));
+  let size = 0;
+  request.on('data', (chunk) => {
+    size += chunk.length;
+    if (size <= maxBodyBytes) chunks.push(chunk);
+  });
   request.on('end', () => {
+    if (size > maxBodyBytes) {
+      reply(response, 413, 'too large');
+      return;
+    }
     const body = Buffer.concat(chunks);
     try {
       JSON.parse(body);

@@ -31,6 +31,7 @@ class Count(WebSocketServerProtocol):
 
 async def run() -> None:
     factory = WebSocketServerFactory(f"ws://{HOST}:{PORT}")
+    factory.setProtocolOptions(maxMessagePayloadSize=16 * 1024 * 1024)  # no limit by default
     factory.protocol = Echo if os.environ.get("WIREBENCH_WORKLOAD") == "ws.echo" else Count
     loop = asyncio.get_running_loop()
     server = await loop.create_server(factory, HOST, PORT, backlog=4096, reuse_port=THREADS > 1)

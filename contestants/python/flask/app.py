@@ -11,6 +11,7 @@ from flask import Flask, Response, request
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 
 app = Flask(__name__)
+app.config["MAX_CONTENT_LENGTH"] = 16 * 1024 * 1024  # no limit by default
 
 
 @app.get("/route_01")

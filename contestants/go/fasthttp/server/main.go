@@ -71,6 +71,7 @@ func upgrade(answer func(int, []byte) (int, []byte, error)) fasthttp.RequestHand
 		// Upgrade replies with what is wrong by itself.
 		upgrader.Upgrade(ctx, func(conn *websocket.Conn) {
 			defer conn.Close()
+			conn.SetReadLimit(16 << 20) // no limit by default
 			for {
 				kind, message, err := conn.ReadMessage()
 				if err != nil {

@@ -55,6 +55,7 @@ func main() {
 			return // Upgrade has replied
 		}
 		defer conn.Close()
+		conn.SetReadLimit(16 << 20) // no limit by default
 		if isBroadcast {
 			all.serve(conn)
 			return

@@ -13,6 +13,8 @@ import (
 	"time"
 )
 
+const maxBodyBytes = 16 << 20
+
 func reply(w http.ResponseWriter, body string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	io.WriteString(w, body)
@@ -37,7 +39,7 @@ func main() {
 		reply(w, "label: "+r.PathValue("label"))
 	})
 	mux.HandleFunc("POST /test", func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(r.Body)
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
 		if err != nil || !json.Valid(body) {
 			http.Error(w, "expected JSON", http.StatusBadRequest)
 			return

@@ -5,7 +5,7 @@ use std::env;
 use std::net::{SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
-use http_body_util::{BodyExt, Full};
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::{Bytes, Incoming};
 use hyper::header::{HeaderValue, ALLOW, CONTENT_TYPE};
 use hyper::server::conn::http1;
@@ -17,6 +17,8 @@ use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
 
 type Reply = Response<Full<Bytes>>;
+
+const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
 
 /// What the requests share.
 struct Service {
@@ -51,9 +53,10 @@ fn not_allowed(allowed: &'static str) -> Reply {
 }
 
 async fn post_test(service: &Service, body: Incoming) -> Reply {
-    let Ok(body) = body.collect().await.map(|body| body.to_bytes()) else {
-        return reply(StatusCode::BAD_REQUEST, "expected a body");
+    let Ok(body) = Limited::new(body, MAX_BODY_BYTES).collect().await else {
+        return reply(StatusCode::BAD_REQUEST, "expected a body of 16 MiB or less");
     };
+    let body = body.to_bytes();
     if serde_json::from_slice::<&RawValue>(&body).is_err() {
         return reply(StatusCode::BAD_REQUEST, "expected JSON");
     }
