@@ -1,5 +1,6 @@
-"""One client that sends what is no count, or leaves in the middle: servers that then fail the
-others are found, whether they end, hang, lose a process or start another; any reply is right.
+"""One client that sends what is no count, nests deeply, announces much or leaves in the middle:
+servers that then fail the others are found, whether they end, hang, lose a process or start
+another; any reply is right.
 """
 
 from __future__ import annotations
@@ -28,6 +29,11 @@ IN_BODIES = [
     "http.reset_in_chunk",
 ]
 ODD_JSON = [f"count.odd_json {name}" for name, _ in survival_checks.ODD_MESSAGES]
+DEEP_COUNTS = [f"count.deep_json {depth}" for depth in survival_checks.DEPTHS]
+DEEP_BODIES = [f"rest.deep_json {depth}" for depth in survival_checks.DEPTHS]
+ANNOUNCED_FRAMES = [f"ws.announced {size}" for size in survival_checks.ANNOUNCED]
+ANNOUNCED_BODIES = [f"http.announced {size}" for size in survival_checks.ANNOUNCED]
+IN_COUNTS = ODD_JSON + DEEP_COUNTS + IN_FRAMES + ANNOUNCED_FRAMES
 
 
 @pytest.fixture(autouse=True)
@@ -90,12 +96,18 @@ def checked(
             "count.odd_json text",
             "1 of its 2 processes ended",
         ),
+        ("server.py", "ends_at_depth", "ws.count", DEEP_COUNTS[0], "opened before: "),
+        ("server.py", "ends_at_length", "ws.count", ANNOUNCED_FRAMES[0], "opened before: "),
+        ("server.py", "ends_at_sign", "ws.count", ANNOUNCED_FRAMES[1], "opened before: "),
         ("server.py", "ends_in_frame_head", "ws.count", "ws.left_in_frame_head", "connection"),
         ("server.py", "ends_in_payload", "ws.count", "ws.left_in_payload", "connection"),
         ("server.py", "ends_at_reset", "ws.count", "ws.reset_in_frame_head", "connection"),
         ("server.py", "ends_in_head", "http.hello", "http.left_in_head", "connection"),
         # The worker that ends may have accepted the next one, which else comes to another.
         ("server.py", "ends_in_head_respawned", "http.hello", "http.left_in_head", ""),
+        ("rest_server.py", "ends_at_depth", "rest", DEEP_BODIES[0], "connection"),
+        ("rest_server.py", "ends_at_length", "rest", ANNOUNCED_BODIES[0], "connection"),
+        ("rest_server.py", "ends_at_sign", "rest", ANNOUNCED_BODIES[1], "connection"),
         ("rest_server.py", "ends_in_body", "rest", "http.left_in_body", "connection"),
         ("rest_server.py", "ends_at_reset", "rest", "http.reset_in_body", "connection"),
         ("rest_server.py", "ends_in_chunk", "rest", "http.left_in_chunk", "connection"),
@@ -120,11 +132,11 @@ def test_what_one_client_may_not_do_to_others_is_found(
     [
         ("server.py", "none", "http.hello", IN_HEADS),
         ("server.py", "none_respawned", "http.hello", IN_HEADS),
-        ("rest_server.py", "none", "rest", IN_HEADS + IN_BODIES),
-        ("echo_server.py", "none", "ws.echo", IN_FRAMES),
-        ("server.py", "none", "ws.broadcast", IN_FRAMES),
-        ("server.py", "none", "ws.count", ODD_JSON + IN_FRAMES),
-        ("server.py", "none_respawned", "ws.count", ODD_JSON + IN_FRAMES),
+        ("rest_server.py", "none", "rest", DEEP_BODIES + IN_HEADS + IN_BODIES + ANNOUNCED_BODIES),
+        ("echo_server.py", "none", "ws.echo", IN_FRAMES + ANNOUNCED_FRAMES),
+        ("server.py", "none", "ws.broadcast", IN_FRAMES + ANNOUNCED_FRAMES),
+        ("server.py", "none", "ws.count", IN_COUNTS),
+        ("server.py", "none_respawned", "ws.count", IN_COUNTS),
     ],
 )
 def test_one_that_answers_the_others_passes(
@@ -159,7 +171,7 @@ def test_bodies_are_cut_where_a_server_takes_them() -> None:
         return [check.id for check in checks]
 
     assert asked(posts=False) == IN_HEADS
-    assert asked(posts=True) == IN_HEADS + IN_BODIES
+    assert asked(posts=True) == IN_HEADS + IN_BODIES + ANNOUNCED_BODIES
 
 
 @pytest.mark.parametrize(
@@ -197,4 +209,4 @@ def test_several_processes_that_live_pass(supervisor: Supervisor) -> None:
     )
     assert verdict.failure is None
     names = {check.id for check in verdict.checks}
-    assert {f"threads.{name}" for name in ODD_JSON + IN_FRAMES} <= names
+    assert {f"threads.{name}" for name in IN_COUNTS} <= names

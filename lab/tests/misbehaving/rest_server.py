@@ -25,9 +25,11 @@ def is_json(body: bytes) -> bool:
         text = body.decode()
         braces = text.count("{") == text.count("}") and text.count("[") == text.count("]")
         return text.endswith(("}", "]")) and braces and "{ param1" not in text
+    if FAULT == "ends_at_depth" and body.startswith(b"[["):
+        os._exit(7)
     try:
         json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False
     return True
 
@@ -67,6 +69,10 @@ class Handler(BaseHTTPRequestHandler):
         size = int(self.headers["Content-Length"] or 0)
         if FAULT == "ends_in_chunk" and "Transfer-Encoding" in self.headers:
             size = -1  # to the end of the connection
+        if FAULT == "ends_at_length" and size == 2**30:
+            os._exit(7)
+        if FAULT == "ends_at_sign" and size == 2**63 - 1:
+            os._exit(7)
         try:
             body = self.rfile.read(size)
         except ConnectionResetError:

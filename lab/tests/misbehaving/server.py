@@ -70,7 +70,7 @@ class Server:
                 os._exit(7)
         except (asyncio.LimitOverrunError, ConnectionError):
             pass
-        except ValueError:  # no JSON
+        except (ValueError, RecursionError):  # no JSON, or too deep
             pass
         finally:
             writer.close()
@@ -196,6 +196,10 @@ class Server:
             size = second & 0x7F
             if size >= 126:
                 size = int.from_bytes(await reader.readexactly(2 if size == 126 else 8), "big")
+            if self.fault == "ends_at_length" and size == 2**30:
+                os._exit(7)
+            if self.fault == "ends_at_sign" and size == 2**63 - 1:
+                os._exit(7)
             masking_key = await reader.readexactly(4)
             data = apply_mask(await reader.readexactly(size), masking_key)
             opcode = first & 0x0F
@@ -220,6 +224,8 @@ class Server:
                     data = data.replace(b",}", b"}")
                 if self.fault == "forgives_what_follows":
                     data = data[: data.rindex(b"}") + 1]
+                if self.fault == "ends_at_depth" and data.startswith(b"[["):
+                    os._exit(7)
                 request = json.loads(data)
                 count = request.get("c") if isinstance(request, dict) else None
                 if not isinstance(count, int | float):

@@ -1,5 +1,6 @@
 """That no client can end a server for the others: by a message of ``ws.count`` that is JSON but no
-count, or by leaving in the middle of a request or a frame.
+count, by JSON that is nested deeply, by announcing more than any memory holds, or by leaving in the
+middle of a request or a frame.
 
 What the server does with that client is free. It must answer the others: one that was connected
 before, and one that comes afterwards. Of several processes on one port, the one that ends may have
@@ -8,6 +9,7 @@ had neither of them, or another is started in its place; so the processes are co
 
 from __future__ import annotations
 
+import struct
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
@@ -38,6 +40,15 @@ ODD_MESSAGES = (
 )
 """JSON that is no count. Each meets another error of a JSON library or of what it returns."""
 
+DEPTHS = (30_000, 500_000)
+"""A parser that calls itself for each level leaves its stack, which ends the process. Stacks
+differ, and so do limits of what is read: the first is below all of these, and enough for one of
+2 MiB.
+"""
+ANNOUNCED = (2**30, 2**63 - 1)
+"""Bytes of a body or a frame. Whoever makes room for them before they come runs out of memory, or
+computes a room that is too small.
+"""
 LEAVES = 3
 """How many clients leave in turn: what one does to a server may show after the next is answered."""
 _SIZE = 1000
@@ -73,17 +84,33 @@ def survival_checks(
     if not workload.startswith("ws."):
         asked, posted = _requests(workload, posts=posts)
         others = _HttpOthers(processes=processes, peer=peer, asked=asked)
-        yield from _leaving("http", others, lambda: connect(peer), _cut_requests(peer, posted))
+        if workload == "rest":
+            for depth in DEPTHS:
+                yield others.check(
+                    f"rest.deep_json {depth}",
+                    f"POST /test with {_nested(depth)}",
+                    _post(peer, posting(_deep(depth).encode())),
+                )
+        connected = _in_http(peer)
+        yield from _leaving("http", others, connected, _cut_requests(peer, posted))
+        yield from _announcing("http", others, connected, _announced_bodies(peer, posted))
         return
-    connected = _WebSocketOthers(processes=processes, peer=peer, question=QUESTIONS[workload])
+    sockets = _WebSocketOthers(processes=processes, peer=peer, question=QUESTIONS[workload])
     if workload == "ws.count":
         for name, message in ODD_MESSAGES:
-            yield connected.check(
+            yield sockets.check(
                 f"count.odd_json {name}",
                 f"text {message}, which is JSON but no count",
                 _saying(peer, message),
             )
-    yield from _leaving("ws", connected, _in_websocket(peer), _cut_frames())
+        for depth in DEPTHS:
+            yield sockets.check(
+                f"count.deep_json {depth}",
+                f"text of {_nested(depth)}",
+                _saying(peer, _deep(depth)),
+            )
+    yield from _leaving("ws", sockets, _in_websocket(peer), _cut_frames())
+    yield from _announcing("ws", sockets, _in_websocket(peer), _announced_frames())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -193,7 +220,10 @@ def _saying(peer: Peer, message: str) -> Offence:
     def offend() -> str:
         with open_websocket(peer) as websocket:
             # The reply to the second shows that the server is done with the first.
-            websocket.send_many([message, question.asking(number)])
+            try:
+                websocket.send_many([message, question.asking(number)])
+            except PeerError as error:  # refused before all of it was sent
+                return str(error)
             with websocket.connection.waiting_at_most(_UNANSWERED_S):
                 return _reply_before(question, websocket, number)
 
@@ -217,6 +247,47 @@ def _reply_before(question: Question, websocket: WebSocket, number: int) -> str:
             return said
         said = got.describe()
     return said
+
+
+def _nested(depth: int) -> str:
+    return f"JSON that is nested {depth:,} levels deep"
+
+
+def _deep(depth: int) -> str:
+    return "[" * depth + "]" * depth
+
+
+def _post(peer: Peer, asked: Exchange) -> Offence:
+    def offend() -> str:
+        with connect(peer) as connection:
+            try:
+                connection.send(asked.request(peer))
+                return connection.read_response().describe()
+            except PeerError as error:
+                return str(error)
+
+    return offend
+
+
+def _announcing(
+    scheme: str, others: _Others, connected: Connected, begun: Iterator[tuple[int, str, bytes]]
+) -> Iterator[Check]:
+    for size, what, data in begun:
+        yield others.check(
+            f"{scheme}.announced {size}",
+            f"{what}, of which {_CUT} come; then the connection is closed",
+            _announce(connected, data),
+        )
+
+
+def _announce(connected: Connected, data: bytes) -> Offence:
+    def offend() -> str:
+        with connected() as connection:
+            connection.send(data)
+            ended = connection.answers_or_closes(_UNANSWERED_S)
+        return "a refusal" if ended else "nothing"
+
+    return offend
 
 
 def _leaving(
@@ -245,6 +316,10 @@ def _leave(connected: Connected, data: bytes, *, resets: bool) -> Offence:
     return offend
 
 
+def _in_http(peer: Peer) -> Connected:
+    return lambda: connect(peer)
+
+
 def _in_websocket(peer: Peer) -> Connected:
     @contextmanager
     def connected() -> Iterator[Connection]:
@@ -260,6 +335,28 @@ def _cut_frames() -> Iterator[tuple[str, str, bytes]]:
     head = len(frame) - _SIZE
     yield "frame_head", f"a frame of {_SIZE} bytes, cut in its length", frame[:3]
     yield "payload", f"a frame of {_SIZE} bytes, cut after {_CUT}", frame[: head + _CUT]
+
+
+def _announced_frames() -> Iterator[tuple[int, str, bytes]]:
+    """Size, description and bytes of each."""
+    for size in ANNOUNCED:
+        head = bytes([0x80 | TEXT, 0x80 | 127]) + struct.pack(">Q", size)
+        yield size, f"a frame of {size} bytes", head + bytes(4) + payload(_CUT)
+
+
+def _announced_bodies(peer: Peer, posted: Exchange | None) -> Iterator[tuple[int, str, bytes]]:
+    """As of frames."""
+    if posted is None or posted.body is None:
+        return
+    for size in ANNOUNCED:
+        lines = (
+            f"{posted.method} {posted.path} HTTP/1.1",
+            f"Host: {HOST}:{peer.port}",
+            f"Content-Type: {posted.content_type}",
+            f"Content-Length: {size}",
+        )
+        data = "\r\n".join(lines).encode() + b"\r\n\r\n" + posted.body[:_CUT]
+        yield size, f"{posted.method} {posted.path} with {size} bytes", data
 
 
 def _requests(workload: Workload, *, posts: bool) -> tuple[Exchange, Exchange | None]:
