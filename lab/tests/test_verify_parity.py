@@ -1,5 +1,5 @@
-"""What must be alike for all servers: replies that leave at once, the listen queue, and the limit
-of a request head.
+"""What must be alike for all servers: replies that leave at once, handlers, the listen queue, and
+the limit of a request head.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ import os
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
 
@@ -18,7 +18,13 @@ from wirebench.process.ports import HOST
 from wirebench.verify import parity_checks
 from wirebench.verify.checks import Mismatch, Unchecked
 from wirebench.verify.http import Peer
-from wirebench.verify.parity_checks import crowd_check, nodelay_check, slow_head_check
+from wirebench.verify.parity_checks import (
+    BEGUN,
+    crowd_check,
+    handlers_check,
+    nodelay_check,
+    slow_head_check,
+)
 
 
 @contextmanager
@@ -123,6 +129,52 @@ def answer_twice(listener: socket.socket, nodelay: bool = False) -> None:
         connection.recv(1000)
 
 
+@contextmanager
+def handling(handlers: int) -> Iterator[Peer]:
+    """Threads that each take a connection, read its head to the end and answer."""
+
+    def handle() -> None:
+        while True:
+            try:
+                connection, _ = listener.accept()
+            except OSError:
+                return
+            with connection, suppress(OSError):
+                head = b""
+                while not head.endswith(b"\r\n\r\n") and (more := connection.recv(1000)):
+                    head += more
+                connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+
+    with listening(1024) as listener:
+        threads = [threading.Thread(target=handle) for _ in range(handlers)]
+        for thread in threads:
+            thread.start()
+        try:
+            yield Peer(port=listener.getsockname()[1])
+        finally:
+            listener.shutdown(socket.SHUT_RDWR)  # ends accept()
+            for thread in threads:
+                thread.join()
+
+
+def test_several_handlers_of_one_thread_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(parity_checks, "_ANSWERED_WITHIN_S", 0.2)
+    with handling(4) as peer, pytest.raises(Mismatch) as found:
+        handlers_check(peer, "http.hello").run()
+    assert found.value.received.endswith("a pool of handlers")
+
+
+@pytest.mark.parametrize(
+    ("handlers", "said"), [(1, "there is one handler"), (BEGUN + 1, "they hold no handler")]
+)
+def test_one_handler_is_right_and_so_is_one_for_each_connection(
+    handlers: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parity_checks, "_ANSWERED_WITHIN_S", 0.2)
+    with handling(handlers) as peer:
+        assert handlers_check(peer, "http.payload").run().endswith(said)
+
+
 def test_a_queue_for_all_holds_a_crowd_that_nobody_accepts() -> None:
     with listening(1024) as listener:
         assert crowd_check(Peer(port=listener.getsockname()[1])).run() == "256 connections"
@@ -158,7 +210,8 @@ def test_a_head_without_an_end_may_be_refused_or_dropped(answer: bytes) -> None:
     assert said.startswith("ended after")
 
 
-def test_all_are_advice() -> None:
+def test_all_but_the_handlers_are_advice() -> None:
+    assert handlers_check(Peer(port=1), "http.hello").required
     assert not nodelay_check(Peer(port=1), "ws.echo", list).required
     assert not crowd_check(Peer(port=1)).required
     assert not slow_head_check(Peer(port=1)).required

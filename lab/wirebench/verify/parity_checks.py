@@ -1,5 +1,6 @@
-"""What must be alike for all servers and shows from outside: small replies that leave at once, a
-listen queue that holds a crowd, and a limit for a request head that never ends.
+"""What must be alike for all servers and shows from outside: small replies that leave at once, one
+handler for one thread, a listen queue that holds a crowd, and a limit for a request head that never
+ends.
 """
 
 from __future__ import annotations
@@ -8,13 +9,14 @@ import selectors
 import socket
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 
 from wirebench.catalog.model import Workload
 from wirebench.catalog.units import count_of
 from wirebench.process import interrupt
 from wirebench.process.nodelay import UnreadableError, has_nodelay
 from wirebench.process.ports import HOST
-from wirebench.verify.checks import Check, Mismatch, Unchecked
+from wirebench.verify.checks import ATTEMPTS, Check, Mismatch, Unchecked
 from wirebench.verify.http import Connection, Peer, connect, request
 from wirebench.verify.websocket import shake_hands
 
@@ -24,6 +26,11 @@ defaults.
 """
 _CROWD_WITHIN_S = 0.9
 """A full queue drops the SYN, and a client asks again after 1 s (RFC 6298)."""
+BEGUN = 16
+"""Requests whose heads do not end: more than a pool of handlers holds that nobody has asked for."""
+_ANSWERED_WITHIN_S = 1.0
+_TAKEN_S = 0.05
+"""A server has mostly taken the begun requests by then; it must have taken them before the next."""
 HEAD_WITHIN_S = 75.0
 """The rule is 60 s, as nginx's client_header_timeout; the timers of some libraries are coarse."""
 
@@ -87,6 +94,47 @@ def _converse(connection: Connection) -> None:
     websocket = shake_hands(connection)
     websocket.send_text(_MESSAGE)
     websocket.read_message()
+
+
+def handlers_check(peer: Peer, workload: Workload) -> Check:
+    """For a server started with one thread, of a workload without a delay.
+
+    Where the thread that handles a request also reads its head, heads that do not end hold the
+    handlers, and so show their number. Where they hold none, it does not show; nor is the rule
+    meant for a library that has a thread for each connection.
+    """
+    path = _GETS[workload]
+    expected = "an answer beside all of them, or none beside one of them"
+
+    def run() -> str:
+        for _ in range(ATTEMPTS):
+            if _answers_beside(peer, path, BEGUN):
+                return f"an answer beside {BEGUN} of them: they hold no handler"
+            if not _answers_beside(peer, path, 1):
+                return "no answer beside one of them: there is one handler"
+        raise Mismatch(
+            expected=expected,
+            received=f"an answer beside one of them, and none beside {BEGUN}: a pool of handlers",
+        )
+
+    return Check(
+        id="parity.handlers",
+        sent=f"GET {path}, while heads of {BEGUN} other requests do not end, or of one",
+        expected=expected,
+        run=run,
+    )
+
+
+def _answers_beside(peer: Peer, path: str, begun: int) -> bool:
+    head = request("GET", path, port=peer.port)[:-2]
+    with ExitStack() as stack:
+        for _ in range(begun):
+            stack.enter_context(connect(peer)).send(head)
+        with interrupt.waiting():
+            time.sleep(_TAKEN_S)
+        asking = stack.enter_context(connect(peer))
+        asking.send(request("GET", path, port=peer.port))
+        return asking.answers_or_closes(_ANSWERED_WITHIN_S)
 
 
 def crowd_check(peer: Peer) -> Check:

@@ -33,6 +33,7 @@ from wirebench.verify.http_workloads import (
 )
 from wirebench.verify.parity_checks import (
     crowd_check,
+    handlers_check,
     nodelay_check,
     quiet_check,
     slow_head_check,
@@ -140,6 +141,9 @@ def _first_start(starts: _Starts, results: list[CheckResult], *, timeouts: bool)
     def questions() -> Iterator[Check]:
         yield from _questions(starts.workload, peer, starts.traits)
         yield _nodelay(starts, server, peer)
+        # In rest they are counted by their delay.
+        if starts.workload in ("http.hello", "http.payload") and starts.traits.threads is None:
+            yield handlers_check(peer, starts.workload)
         yield crowd_check(peer)
         yield quiet_check(lambda: server.process.output.total_bytes)
         # After it: what ends a handler by an exception may print a line for each call.
