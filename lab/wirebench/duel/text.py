@@ -5,13 +5,12 @@ from __future__ import annotations
 import html
 import math
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from wirebench.catalog.model import Unit
-from wirebench.catalog.units import count_of
+from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.duel.sides import Side
 from wirebench.duel.verdicts import DECIDING, Judged, Line
 from wirebench.report import figures
@@ -20,6 +19,7 @@ from wirebench.report.plain import element, plain_page, plain_table
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
+from wirebench.stats.validity import void_notes
 from wirebench.trial.cold import cold_notes
 
 SCHEMA = "wirebench-duel/1"
@@ -44,6 +44,10 @@ _TITLES = {
     "server_rss_bytes": "memory",
 }
 HEADINGS = ("metric", "ratio", "verdict")
+MOST_HEADS = 512
+"""Bytes by which the heads of two servers' replies to one request differ at most. Our own
+choice.
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,6 +175,10 @@ def rows(duel: Duelled, side: str) -> Iterable[tuple[str, ...]]:
     ):
         if any(shares):
             yield (name, *shares, "", "")
+    sizes = [duel.result.reply_bytes.get(one) for one in (first, side)]
+    if any(size is not None for size in sizes):
+        shown = ("" if size is None else scaled(size, BYTES) for size in sizes)
+        yield ("bytes/reply", *shown, "", "")
     for name, counts in (("failed trials", duel.result.failed), ("errors", duel.result.errors)):
         yield (name, *(f"{counts.get(one, 0):,}" for one in (first, side)), "", "")
 
@@ -234,10 +242,8 @@ def notes(duel: Duelled) -> Iterable[str]:
     if any(side.url is not None for side in duel.sides):
         yield "a server that ran already: its CPU and memory are not known"
     yield from cold_notes(result.cold)
-    for name, reasons in result.voided.items():
-        for reason, count in Counter(reasons).items():
-            are = "is" if count == 1 else "are"
-            yield f"{count_of(count, 'trial')} of {name} {are} void: {reason}"
+    yield from _unlike_replies(duel)
+    yield from void_notes(result.voided)
     if (others := figures.other_programs_text(result.other_programs)) is not None:
         yield others
     if (stopped := figures.quota_text(result.quota_stops)) is not None:
@@ -259,6 +265,19 @@ def notes(duel: Duelled) -> Iterable[str]:
                 f"the floor ({name}, raw sockets, {plain}its own short reply) under the same load:"
                 f" {figures.amount('throughput_per_s', found.median)},"
                 f" {figures.figure('cpu_per_request_ns', cost.median)} of CPU each"
+            )
+
+
+def _unlike_replies(duel: Duelled) -> Iterable[str]:
+    """Who answers with much more or less than the first side: any success counts as right."""
+    sizes, first = duel.result.reply_bytes, duel.sides[0].name
+    for side in duel.sides[1:]:
+        own, other = sizes.get(side.name), sizes.get(first)
+        if own is not None and other is not None and abs(own - other) > MOST_HEADS:
+            yield (
+                f"{side.name} and {first} do not answer alike: {scaled(own, BYTES)} and"
+                f" {scaled(other, BYTES)} for each reply, more than their heads make up; which one"
+                " is right is said by --wireload, such as --expect-length"
             )
 
 
@@ -356,4 +375,5 @@ def document(duel: Duelled) -> Mapping[str, Any]:
         "errors": dict(result.errors),
         "void": {name: len(reasons) for name, reasons in result.voided.items()},
         "cold": dict(result.cold),
+        "reply_bytes": dict(result.reply_bytes),
     }

@@ -28,7 +28,7 @@ from wirebench.stats.cell import CellData
 from wirebench.stats.comparisons import Comparisons
 from wirebench.stats.disturbances import counted_trials
 from wirebench.stats.noise import noise_band
-from wirebench.stats.settings import DEFAULT, Settings
+from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better, summarise
 from wirebench.stats.twin import twin_noise
 from wirebench.stats.types import (
@@ -42,10 +42,10 @@ from wirebench.stats.types import (
     Ratio,
     Verdict,
 )
-from wirebench.stats.validity import void_reason
 from wirebench.stats.verdict import holm, log_edges
 from wirebench.trial.cold import cold_runtimes
 from wirebench.trial.record import TrialRecord
+from wirebench.trial.reply_size import reply_bytes
 from wirebench.trial.wrong_replies import errors_of
 
 LEVEL = 0.05
@@ -117,6 +117,8 @@ class Judged:
     quota_stops: QuotaStops | None = None
     cold: Mapping[str, str] = field(default_factory=dict)
     """By side: that its runtime needs a longer warm-up than it had."""
+    reply_bytes: Mapping[str, float] = field(default_factory=dict)
+    """By side: how many bytes came for each right reply, with its head."""
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -199,7 +201,7 @@ def judged(
         bottlenecks=bottlenecks,
         failed=_failed(counted),
         errors={name: errors_of(counted, name) for name in names},
-        voided={name: _why_void(own, data, settings) for name, own in data.trials.items()},
+        voided={name: data.void_reasons(name, settings) for name in data.trials},
         twin=_lines(
             data,
             [(metric, second, one) for metric in metrics for second, one in seconds.items()],
@@ -210,21 +212,15 @@ def judged(
         ),
         blocks=data.measured_blocks,
         cold=cold_runtimes(trials),
+        reply_bytes={
+            name: size
+            for name in names
+            if (size := reply_bytes(data.valid.get(name, {}).values())) is not None
+        },
         dropped=data.dropped,
         other_programs=data.other_programs,
         quota_stops=data.quota_stops,
         level=level,
-    )
-
-
-def _why_void(trials: Iterable[TrialRecord], data: CellData, settings: Settings) -> tuple[str, ...]:
-    gone = {one.block for one in data.dropped}
-    return tuple(
-        why
-        for one in trials
-        if one.status == "ok"
-        and one.block not in gone
-        and (why := void_reason(one, settings=settings)) is not None
     )
 
 

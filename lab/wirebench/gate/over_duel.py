@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from wirebench.catalog.units import count_of
+from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
@@ -20,11 +20,17 @@ from wirebench.stats.noise import noise_band
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import summarise
 from wirebench.stats.twin import twin_noise
+from wirebench.stats.validity import void_notes
 from wirebench.trial.cold import cold_notes, cold_runtimes
 from wirebench.trial.record import TrialRecord
+from wirebench.trial.reply_size import reply_bytes
 from wirebench.trial.wrong_replies import errors_of
 
 BASE, HEAD = "A", "B"
+UNLIKE = 0.05
+"""A share by which replies of base and head differ only if they are other replies: parts of some
+are counted at the edges of a window. Our own choice.
+"""
 
 
 def over_duel(
@@ -60,8 +66,35 @@ def over_duel(
         rows=(*rows, *counted),
         blocks=data.measured_blocks,
         invalid=invalid,
-        notes=(*_notes(cell, data, thresholds), *cold_notes(cold_runtimes(trials))),
+        notes=(
+            *_notes(cell, data, thresholds),
+            *void_notes(_void(cell, data)),
+            *_unlike_replies(data),
+            *cold_notes(cold_runtimes(trials)),
+        ),
     )
+
+
+def _void(cell: PlannedCell, data: CellData) -> dict[str, list[str]]:
+    """Without it nobody knows why blocks are missing, and that more of them would be, too."""
+    names = {BASE: "the base", HEAD: "the head"}
+    found: dict[str, list[str]] = {}
+    for one in cell.entries:
+        found.setdefault(names.get(one.contestant, one.contestant), []).extend(
+            data.void_reasons(one.name, DEFAULT)
+        )
+    return found
+
+
+def _unlike_replies(data: CellData) -> Iterable[str]:
+    """A head that answers with less has less to do, and any success counts as right."""
+    base, head = (reply_bytes(data.valid.get(name, {}).values()) for name in (BASE, HEAD))
+    if base is not None and head is not None and abs(head - base) > UNLIKE * base:
+        yield (
+            f"the head answers with {scaled(head, BYTES)} for each request, the base with"
+            f" {scaled(base, BYTES)}: where they should be alike, say so by --wireload, such as"
+            " --expect-length"
+        )
 
 
 def _candidate(threshold: Threshold, data: CellData, limited: frozenset[str]) -> Candidate:

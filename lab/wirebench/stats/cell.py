@@ -88,6 +88,17 @@ class CellData:
         zeros = sum(one <= 0 for one in values.values())
         return f"0 in {zeros} of {count_of(len(values), 'block')} of {entry}" if zeros else None
 
+    def void_reasons(self, entry: str, settings: Settings) -> tuple[str, ...]:
+        """Why each void trial of the entry is, without those of dropped blocks."""
+        gone = {one.block for one in self.dropped}
+        return tuple(
+            why
+            for one in self.trials.get(entry, ())
+            if one.status == "ok"
+            and one.block not in gone
+            and (why := void_reason(one, settings=settings)) is not None
+        )
+
     def log_ratios(self, a: str, b: str, metric: str) -> Floats:
         return block_log_ratios(self.values(a, metric), self.values(b, metric))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from wirebench.catalog.units import count_of
 from wirebench.stats.settings import DEFAULT, Settings
 from wirebench.stats.types import LittleCheck, Starvation, TrialView
 
@@ -49,6 +51,16 @@ def void_reason(trial: TrialView, *, settings: Settings = DEFAULT) -> str | None
     # The trial's record has it with its figures and the advice.
     first = re.split(r"[:,;]", void, maxsplit=1)[0]
     return f"not the load asked for ({first})"
+
+
+def void_notes(reasons: Mapping[str, Sequence[str]]) -> Iterable[str]:
+    """A sentence for each reason why trials do not count. ``reasons``: of each void trial, by whose
+    it is.
+    """
+    for name, own in reasons.items():
+        for reason, count in Counter(own).items():
+            are = "is" if count == 1 else "are"
+            yield f"{count_of(count, 'trial')} of {name} {are} void: {reason}"
 
 
 def _sampling_error(trial: TrialView) -> float:
