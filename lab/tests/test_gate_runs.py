@@ -92,6 +92,25 @@ def test_cells_that_only_the_baseline_has_are_named(
     assert "only the baseline" not in capsys.readouterr().out
 
 
+def test_contestants_that_only_the_baseline_has_are_named(
+    tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As where a toolchain is gone: that the others hold says nothing of it."""
+    base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
+    plan = json.loads((head / PLAN_FILE).read_text())
+    for cell in plan["cells"]:
+        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != "rust/hyper"]
+    (head / PLAN_FILE).write_text(json.dumps(plan))
+    file = head / TRIALS_FILE
+    kept = [one for one in file.read_text().splitlines() if '"rust/hyper"' not in one]
+    file.write_text("\n".join([*kept, ""]))
+    words = ["gate", "--baseline", str(base), str(head), "-t", str(limits)]
+    run_app(words)
+    assert "since only the baseline has it: rust/hyper" in capsys.readouterr().out
+    run_app([*words, "--contestant", "go/net-http"])
+    assert "only the baseline" not in capsys.readouterr().out
+
+
 def test_a_gate_does_not_hold_for_what_it_was_asked_to_judge_and_cannot(
     tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

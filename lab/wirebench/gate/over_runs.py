@@ -103,7 +103,10 @@ def over_runs(
             *_lost(plans, after, contestants),
             *_not_judged((base, head), plans, after, contestants, cells),
         ),
-        notes=() if cells else tuple(_cells_gone(base.plan, head.plan)),
+        notes=(
+            *(() if cells else _cells_gone(base.plan, head.plan)),
+            *(() if contestants else _contestants_gone(plans, after)),
+        ),
     )
 
 
@@ -152,6 +155,21 @@ def _cells_gone(base: Plan | None, head: Plan | None) -> Iterator[str]:
     assert head is not None
     there = {cell.key for cell in head.cells}
     gone = [cell.key for cell in base.cells if cell.key not in there]
+    if gone:
+        yield f"not judged, since only the baseline has it: {', '.join(gone)}"
+
+
+def _contestants_gone(plans: tuple[Plan, Plan], head: Sequence[TrialRecord]) -> Iterator[str]:
+    """The contestants that only the baseline has, such as those whose toolchain is gone. ``_lost``
+    tells of those that the head could not build.
+    """
+    before, after = (
+        dict.fromkeys(one.contestant for cell in plan.cells for one in cell.entries)
+        for plan in plans
+    )
+    lost = {one.contestant for one in head if one.block == 0 and one.failure is not None}
+    lost |= {name for plan in plans for cell in plan.cells for name in cell.floors}
+    gone = [name for name in before if name not in after and name not in lost]
     if gone:
         yield f"not judged, since only the baseline has it: {', '.join(gone)}"
 
