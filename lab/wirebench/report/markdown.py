@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 
 
@@ -20,5 +21,8 @@ def row(words: Iterable[str]) -> str:
 
 
 def one_line(text: str) -> str:
-    """On one line, and without HTML: last words of a server are anything."""
-    return " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    """On one line, and with nothing that Markdown or HTML would make something else of: last words
+    of a server are anything, and a star stands before a footnote.
+    """
+    plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
+    return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", plain)
