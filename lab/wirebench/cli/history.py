@@ -52,25 +52,25 @@ def list_runs(context: typer.Context, results: Results = None) -> None:
     if context.invoked_subcommand is not None:
         return
     with _index(results) as index:
-        runs = index.runs()
+        runs = [(one, index.state(one)) for one in index.runs()]
     if not runs:
         console().print("no runs yet; 'wirebench quick' makes one", highlight=False)
         return
     table = Table(box=None, padding=(0, 1), header_style="bold")
     for name in ("run", "studies", "preset", "trials", "status", "host", "wirebench"):
         table.add_column(name, justify="right" if name == "trials" else "left", no_wrap=True)
-    for one in runs:
-        table.add_row(*(Text(field) for field in _row(one)))
+    for one, state in runs:
+        table.add_row(*(Text(field) for field in _row(one, state)))
     for_tables(console(), table).print(table)
 
 
-def _row(one: RunRow) -> tuple[str, ...]:
+def _row(one: RunRow, state: str) -> tuple[str, ...]:
     if one.problem:
-        return one.name, one.problem, "", "", "unreadable", "", ""
+        return one.name, one.problem, "", "", state, "", ""
     studies = " ".join(one.studies)
     return (
         *(one.name, studies, one.preset, str(one.trials)),
-        *(one.status, one.host_id, one.wirebench),
+        *(state, one.host_id, one.wirebench),
     )
 
 

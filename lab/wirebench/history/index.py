@@ -18,8 +18,8 @@ from wirebench.catalog.model import Unit
 from wirebench.duel.plan import STUDY as DUEL
 from wirebench.report import analyse_run
 from wirebench.report.facts import facts_of
-from wirebench.report.figures import COLUMNS, value_of
-from wirebench.stats.types import CellAnalysis, EntryAnalysis
+from wirebench.report.figures import COLUMNS, figure_bound, value_of
+from wirebench.stats.types import Bound, CellAnalysis, EntryAnalysis, Standing
 from wirebench.store.jsonl import StoreError
 from wirebench.store.rundir import (
     HOST_FILE,
@@ -29,6 +29,7 @@ from wirebench.store.rundir import (
     TRIALS_FILE,
     StoredRun,
     has_run,
+    is_being_written,
     read_host,
     read_info,
     read_run,
@@ -39,7 +40,7 @@ _READ = (RUN_FILE, HOST_FILE, PLAN_FILE, TRIALS_FILE, LEFT_FILE)
 _CONTRADICTIONS = (ArithmeticError, LookupError, TypeError, ValueError, sqlite3.IntegrityError)
 """What the analysis of a run raises whose files can each be read, but were changed by hand."""
 INDEX_FILE = "history.sqlite"
-VERSION = 4
+VERSION = 5
 _PATIENCE_S = 30.0
 """For another process that writes the index."""
 
@@ -53,7 +54,8 @@ CREATE TABLE figures (
     run TEXT NOT NULL REFERENCES runs(name) ON DELETE CASCADE, study TEXT NOT NULL,
     cell TEXT NOT NULL, contestant TEXT NOT NULL, metric TEXT NOT NULL, value REAL NOT NULL,
     ratio REAL, low REAL, high REAL, blocks INTEGER NOT NULL, version TEXT NOT NULL,
-    build TEXT NOT NULL, disturbed INTEGER NOT NULL, unit TEXT NOT NULL
+    build TEXT NOT NULL, disturbed INTEGER NOT NULL, unit TEXT NOT NULL,
+    bound TEXT, ratio_bound TEXT
 );
 CREATE INDEX series ON figures (study, cell, contestant, metric);
 """
@@ -96,6 +98,9 @@ class Point:
     """Whether other programs disturbed more than half of the cell's trials."""
     wirebench: str
     kernel: str
+    bound: Bound | None = None
+    """What the figure says of the true one, where the generator was the limit."""
+    ratio_bound: Bound | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -164,6 +169,16 @@ class Index:
             for row in rows
         ]
 
+    def state(self, row: RunRow) -> str:
+        """Its status, or that it cannot be read. A run that was killed never wrote that it
+        ended.
+        """
+        if row.problem:
+            return "unreadable"
+        if row.status != "running":
+            return row.status
+        return "running" if is_being_written(self._results / row.name) else "killed"
+
     def metrics(self) -> list[str]:
         return self._names("metric")
 
@@ -193,7 +208,7 @@ class Index:
         rows = self._connection.execute(
             "SELECT f.study, f.cell, f.contestant, f.run, r.started_unix_ns, f.value, f.ratio,"
             " f.low, f.high, f.blocks, f.version, f.build, f.disturbed,"
-            " r.wirebench, r.kernel, r.preset, f.unit"
+            " r.wirebench, r.kernel, r.preset, f.unit, f.bound, f.ratio_bound"
             " FROM figures f JOIN runs r ON r.name = f.run"
             " WHERE f.metric = ? AND f.study != ? AND r.host_id = ? AND r.status = 'complete'"
             " AND (? IS NULL OR f.contestant = ?)"
@@ -217,6 +232,8 @@ class Index:
                     disturbed=bool(row[12]),
                     wirebench=row[13],
                     kernel=row[14],
+                    bound=row[17],
+                    ratio_bound=row[18],
                 )
             )
         return [
@@ -283,7 +300,7 @@ class Index:
             self._delete(name)
             self._connection.execute(f"INSERT INTO runs VALUES ({_marks(len(row))})", row)  # noqa: S608
             self._connection.executemany(
-                f"INSERT INTO figures VALUES ({_marks(14)})",  # noqa: S608
+                f"INSERT INTO figures VALUES ({_marks(16)})",  # noqa: S608
                 [(name, *one) for one in figures],
             )
 
@@ -378,6 +395,8 @@ Figure = tuple[
     str,
     bool,
     Unit,
+    Bound | None,
+    Bound | None,
 ]
 """A row of the table without its run."""
 
@@ -404,12 +423,20 @@ def _figures(run: StoredRun) -> Iterator[Figure]:
                         builds.get(entry.contestant, ""),
                         disturbed,
                         cell.unit,
+                        figure_bound(entry, metric),
+                        standing.bound
+                        if (standing := _standing(cell, entry, metric)) is not None
+                        else None,
                     )
+
+
+def _standing(cell: CellAnalysis, entry: EntryAnalysis, metric: str) -> Standing | None:
+    return entry.standing if metric == cell.metric else entry.standings.get(metric)
 
 
 def _ratio(
     cell: CellAnalysis, entry: EntryAnalysis, metric: str
 ) -> tuple[float | None, float | None, float | None]:
-    standing = entry.standing if metric == cell.metric else entry.standings.get(metric)
+    standing = _standing(cell, entry, metric)
     ratio = standing.ratio if standing is not None else None
     return (ratio.estimate, ratio.low, ratio.high) if ratio is not None else (None, None, None)

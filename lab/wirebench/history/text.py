@@ -10,10 +10,13 @@ import altair as alt
 
 from wirebench.history.changes import Change, changes_of, levels
 from wirebench.history.index import Point, Series
-from wirebench.report.figures import figure, moment, times, title
+from wirebench.report.figures import bound_sign, figure, moment, times, title
 from wirebench.report.plain import drawn, element, plain_page, plain_table
 
 DOT, BAR, LOW, HIGH = "●", "─", "├", "┤"
+BOUNDS = (
+    "≥, ≤ and ? stand before a bound: the load generator, not the server, was the limit in that run"
+)
 LEAST_WIDTH = 12
 TIME = "%m-%d %H:%M"
 
@@ -27,6 +30,13 @@ def heading(series: Series) -> str:
 
 def is_relative(series: Series) -> bool:
     return all(one.ratio is not None for one in series.points)
+
+
+def has_bounds(series: Series) -> bool:
+    """Whether any figure that is shown of it is only a bound."""
+    return any(
+        (one.ratio_bound if is_relative(series) else one.bound) is not None for one in series.points
+    )
 
 
 def lines(series: Series, *, width: int) -> list[str]:
@@ -46,13 +56,14 @@ def lines(series: Series, *, width: int) -> list[str]:
         change = changes.get(point.run)
         if change is not None:
             drawn.append(f"  {'':16}  {change_text(change)}")
-        text = times(value) if relative else figure(series.metric, value)
+        sign = bound_sign(point.ratio_bound if relative else point.bound)
+        text = sign + (times(value) if relative else figure(series.metric, value))
         news = ", ".join(_news(points[number - 1] if number else None, point))
         place = _place(value, span, least, most, room)
         drawn.append(
             f"  {moment(point.started_unix_ns)[:16]}  {text:>10}  {place}  {news}".rstrip()
         )
-    return drawn
+    return [*drawn, f"  {BOUNDS}"] if has_bounds(series) else drawn
 
 
 def change_text(change: Change) -> str:
@@ -119,16 +130,19 @@ def table(series: Series) -> str:
     """A row for each run, as HTML."""
     rows = []
     for one in series.points:
-        ratio = times(one.ratio) if one.ratio is not None else ""
+        ratio = bound_sign(one.ratio_bound) + times(one.ratio) if one.ratio is not None else ""
         if one.low is not None and one.high is not None:
             ratio += f" [{times(one.low)[:-1]}, {times(one.high)[:-1]}]"
         rows.append(
             (
-                *(one.run, figure(series.metric, one.value), ratio, one.version, one.build[:8]),
+                *(one.run, bound_sign(one.bound) + figure(series.metric, one.value), ratio),
+                *(one.version, one.build[:8]),
                 "other programs ran" if one.disturbed else "",
             )
         )
-    return plain_table(("run", "figure", "over the floor", "library", "build", "beside it"), rows)
+    heads = ("run", "figure", "over the floor", "library", "build", "beside it")
+    bounded = any((one.bound, one.ratio_bound) != (None, None) for one in series.points)
+    return plain_table(heads, rows) + (element("p", f"{BOUNDS}.") if bounded else "")
 
 
 def picture(series: Series, changes: Sequence[Change]) -> str:

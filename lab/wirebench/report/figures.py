@@ -224,15 +224,18 @@ def bound_sign(bound: Bound | None) -> str:
     return BOUNDS[bound] if bound is not None else ""
 
 
+def figure_bound(entry: EntryAnalysis, metric: str) -> Bound | None:
+    """What an entry's own figure says about the true one."""
+    return bound_of(
+        limited=entry.generator_bound and metric in LIMITED_METRICS,
+        other_limited=False,
+        higher_is_better=higher_is_better(metric),
+    )
+
+
 def figure_sign(entry: EntryAnalysis, metric: str) -> str:
     """The sign before an entry's own figure."""
-    return bound_sign(
-        bound_of(
-            limited=entry.generator_bound and metric in LIMITED_METRICS,
-            other_limited=False,
-            higher_is_better=higher_is_better(metric),
-        )
-    )
+    return bound_sign(figure_bound(entry, metric))
 
 
 def value_of(entry: EntryAnalysis, metric: str) -> float | None:

@@ -30,11 +30,11 @@ from wirebench.decide.text import alike, headline, rank_text, sources
 from wirebench.duel.stored import said_of
 from wirebench.footprint.records import read_all
 from wirebench.history.changes import changes_of
-from wirebench.history.index import Index, RunRow, Series, stamps
+from wirebench.history.index import Index, Series, stamps
 from wirebench.history.text import heading, moved, picture, table
 from wirebench.report.figures import figure, moment, times, title, visible
 from wirebench.serve.under_way import UnderWay
-from wirebench.store.rundir import DUEL_FILE, TABLE_FILE, is_being_written, read_info
+from wirebench.store.rundir import DUEL_FILE, TABLE_FILE, read_info
 
 MOST_SERIES = 12
 """Charts on one page."""
@@ -96,17 +96,9 @@ class Pages:
     def runs(self) -> str:
         """All runs and duels, those under way first."""
         with self._indexing, Index(self._results) as index:
-            rows = index.runs()
-        lines = [(row, self._status(row)) for row in rows]
+            lines = [(row, index.state(row)) for row in index.runs()]
         lines.sort(key=lambda line: line[1] != "running")
         return self._render("runs", lines=lines, moment=moment)
-
-    def _status(self, row: RunRow) -> str:
-        if row.problem:
-            return "unreadable"
-        if row.status != "running":
-            return row.status
-        return "running" if is_being_written(self._results / row.name) else "killed"
 
     def run(self, path: Path, files: Sequence[str]) -> str:
         """A run that is not being measured. Errors: ``StoreError``."""
