@@ -13,6 +13,7 @@ from wirebench.catalog import find_root, load_catalog
 from wirebench.catalog.licences import LicenceError, allows, is_permissive, parse
 from wirebench.cli.console import EXIT_FAILED, EXIT_OK, EXIT_USAGE
 from wirebench.cli.main import run_app
+from wirebench.store.rundir import TRIALS_FILE
 
 
 @pytest.fixture(scope="module")
@@ -94,6 +95,26 @@ def test_the_command_prints_the_shortlist_and_its_sources(
     assert "{}" not in file.read_text()
     assert run_app([*command, "--language", "python"]) == EXIT_FAILED
     assert "Nobody is known to meet all of that." in capsys.readouterr().out
+
+
+def test_the_answer_holds_whatever_a_contestant_said(tmp_path: Path) -> None:
+    """Half of a surrogate pair is no UTF-8, and JSON has an escape for it."""
+    path, file = write_run(tmp_path, WORLD) / TRIALS_FILE, tmp_path / "decision.json"
+    lines = []
+    for one in map(json.loads, path.read_text().splitlines()):
+        if one["contestant"] == "python/aiohttp":
+            failure = {"kind": "wrong_reply", "phase": "load", "message": "it said \ud800"}
+            one |= {"status": "failed", "metrics": {}, "failure": failure}
+        lines.append(json.dumps(one))
+    path.write_text("\n".join([*lines, ""]))
+    command = ["decide", "--workload", "http.hello", "--results", str(tmp_path)]
+    assert run_app([*command, "--json", str(file)]) == EXIT_OK
+    (found,) = (
+        one
+        for one in json.loads(file.read_text())["excluded"]
+        if one["contestant"] == "python/aiohttp"
+    )
+    assert any("it said \ud800" in one["text"] for one in found["findings"])
 
 
 @pytest.mark.parametrize(

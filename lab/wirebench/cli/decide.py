@@ -14,7 +14,14 @@ from rich.text import Text
 from wirebench.catalog import CatalogError, find_root, load_catalog
 from wirebench.catalog.model import SCHEMES, WORKLOADS
 from wirebench.cli.arguments import check_finite, check_known, check_output
-from wirebench.cli.console import EXIT_FAILED, EXIT_OK, console, error_console, for_tables
+from wirebench.cli.console import (
+    EXIT_FAILED,
+    EXIT_OK,
+    console,
+    error_console,
+    for_tables,
+    write_plainly,
+)
 from wirebench.cli.report import RESULTS
 from wirebench.decide.question import RATE_PER_S
 from wirebench.decide.text import alike, headline, rank_text, sources
@@ -235,10 +242,8 @@ def decide(
     decision = judged(question, known, catalog, studies)
     _print(decision)
     if json_file is not None:
-        json_file.write_text(
-            json.dumps(_document(question, decision), indent=2, ensure_ascii=False) + "\n",
-            encoding="utf-8",
-        )
+        text = json.dumps(_document(question, decision), indent=2, ensure_ascii=False)
+        write_plainly(json_file, f"{text}\n")
     raise typer.Exit(EXIT_OK if decision.shortlist else EXIT_FAILED)
 
 
