@@ -48,9 +48,9 @@ def judge(
     """The verdict on A against B, from their block log-ratios.
 
     Interval wholly beyond the band (``log_edges``) and, among several pairs, Holm's p within the
-    level: faster or slower. Wholly inside: equivalent. That claim needs no correction, because it
-    says only that a difference is below what this host can show. Otherwise undecided. ``pairs`` is
-    the number of pairs in the table; only the suggestion of more blocks uses it.
+    level: faster or slower. Wholly inside: equivalent, a claim about this pair alone (decision 94).
+    Otherwise undecided. ``pairs`` is the number of pairs in the table; only the suggestion of more
+    blocks uses it.
 
     ``interval`` is that of the logarithms; None: that of these blocks alone.
     ``run_variance`` is what repeats add to the squared error of the median; with ``repeated`` it
