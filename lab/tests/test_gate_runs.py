@@ -53,19 +53,23 @@ def test_a_run_is_judged_against_its_baseline(
     assert "rust/axum" not in said
 
 
+def leave_out_wholly(run: Path, contestant: str) -> list[str]:
+    """As if the run had been without it. The trials that are left, a line each."""
+    plan = json.loads((run / PLAN_FILE).read_text())
+    for cell in plan["cells"]:
+        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != contestant]
+    (run / PLAN_FILE).write_text(json.dumps(plan))
+    trials = (run / TRIALS_FILE).read_text().splitlines()
+    kept = [line for line in trials if json.loads(line)["contestant"] != contestant]
+    (run / TRIALS_FILE).write_text("\n".join([*kept, ""]))
+    return kept
+
+
 def test_a_contestant_that_the_head_cannot_build_makes_the_gate_invalid(
     tmp_path: Path, limits: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
-    plan = json.loads((head / PLAN_FILE).read_text())
-    for cell in plan["cells"]:
-        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != "go/net-http"]
-    (head / PLAN_FILE).write_text(json.dumps(plan))
-    kept = [
-        line
-        for line in (head / TRIALS_FILE).read_text().splitlines()
-        if json.loads(line)["contestant"] != "go/net-http"
-    ]
+    kept = leave_out_wholly(head, "go/net-http")
     gone = json.loads(next(line for line in kept if '"c50"' in line))
     failure = {"kind": "build_failed", "phase": "build", "message": "no such header"}
     gone |= {"trial": "x", "block": 0, "entry": "go/net-http", "contestant": "go/net-http"}
@@ -97,13 +101,7 @@ def test_contestants_that_only_the_baseline_has_are_named(
 ) -> None:
     """As where a toolchain is gone: that the others hold says nothing of it."""
     base, head = write_run(tmp_path, WORLD), write_run(tmp_path, LATER)
-    plan = json.loads((head / PLAN_FILE).read_text())
-    for cell in plan["cells"]:
-        cell["entries"] = [one for one in cell["entries"] if one["contestant"] != "rust/hyper"]
-    (head / PLAN_FILE).write_text(json.dumps(plan))
-    file = head / TRIALS_FILE
-    kept = [one for one in file.read_text().splitlines() if '"rust/hyper"' not in one]
-    file.write_text("\n".join([*kept, ""]))
+    leave_out_wholly(head, "rust/hyper")
     words = ["gate", "--baseline", str(base), str(head), "-t", str(limits)]
     run_app(words)
     assert "since only the baseline has it: rust/hyper" in capsys.readouterr().out

@@ -6,18 +6,9 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/ending_signals.hpp"
+
 namespace wireload {
-namespace {
-
-sigset_t ending_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    return set;
-}
-
-}  // namespace
 
 control::control() {
     const sigset_t set = ending_signals();

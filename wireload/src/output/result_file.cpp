@@ -13,6 +13,7 @@
 
 #include <fmt/format.h>
 
+#include "base/ending_signals.hpp"
 #include "wire/loop/socket.hpp"
 
 namespace wireload {
@@ -39,14 +40,6 @@ void on_signal(int number) {
     empty_what_is_written();
     signal(number, SIG_DFL);
     raise(number);  // takes effect when this returns, since it is blocked until then
-}
-
-sigset_t both_signals() {
-    sigset_t set;
-    sigemptyset(&set);
-    sigaddset(&set, SIGINT);
-    sigaddset(&set, SIGTERM);
-    return set;
 }
 
 bool is_regular(const std::string& path) {
@@ -96,7 +89,7 @@ bool result_file::fill(const std::function<void(std::ostream&)>& write) {
 }
 
 result_signals::result_signals() {
-    const sigset_t set = both_signals();
+    const sigset_t set = ending_signals();
     pthread_sigmask(SIG_BLOCK, &set, &mask_before_);
     sigaction(SIGINT, nullptr, &interrupt_before_);
     sigaction(SIGTERM, nullptr, &terminate_before_);
@@ -105,7 +98,7 @@ result_signals::result_signals() {
 void result_signals::run_ended() {
     struct sigaction patient{};
     patient.sa_handler = on_signal;
-    patient.sa_mask = both_signals();
+    patient.sa_mask = ending_signals();
     patient.sa_flags = SA_RESTART;
     first_signal_ns = 0;
     // A shell starts what is in its background with SIGINT ignored.
