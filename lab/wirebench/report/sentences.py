@@ -17,6 +17,7 @@ from wirebench.report.figures import (
     percent,
     ratio_text,
 )
+from wirebench.stats.settings import DEFAULT
 from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
 
 Tone = Literal["decided", "open", "nothing"]
@@ -180,7 +181,12 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, again: str)
     ]
     for above, below, pair in undecided[:MAX_CHANGES]:
         needed = pair.verdict.blocks_needed
-        if needed is None:
+        if pair.verdict.beyond_blocks:
+            yield (
+                f"No number of blocks would settle {above.entry} and {below.entry}:"
+                f" {pair.verdict.reason}."
+            )
+        elif needed is None:
             yield (
                 f"{above.entry} and {below.entry} differ by about the noise band: even many more"
                 " blocks may not settle it."
@@ -193,9 +199,11 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, again: str)
         for _, _, pair in undecided
         if pair.verdict.blocks_needed is not None
     ]
-    if needs or not ranked:
-        blocks = cell.blocks + max(needs, default=max(1, 6 - cell.blocks))
-        yield f"To measure that: {again} --blocks {blocks}"
+    if not ranked:
+        needs = [DEFAULT.min_blocks - entry.summary.trials for entry in few]
+        needs += [DEFAULT.min_blocks] if cell.blocks == 0 else []
+    if needs:
+        yield f"To measure that: {again} --blocks {cell.blocks + max(needs)}"
 
 
 def twin_sentence(analysis: RunAnalysis) -> str:
