@@ -1,4 +1,4 @@
-"""What a report says would change its verdicts."""
+"""What a report says would change its verdicts, and what its curves are of."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ import pytest
 
 from synthetic_run import make_plan
 from synthetic_trials import make_trials
-from synthetic_world import World
+from synthetic_world import FLOOR, World
 from wirebench.plan.model import Plan
+from wirebench.report.curves import percentile_curves
 from wirebench.report.sentences import Sentence, cell_sentence
 from wirebench.stats import analyse
 from wirebench.trial.record import FailureRecord, TrialRecord
@@ -83,3 +84,17 @@ def test_what_the_generator_leaves_open_is_no_matter_of_the_noise_band() -> None
     both = [one for one in said if "rust/axum and go/net-http" in one]
     assert both
     assert all("generator-bound" in one and "noise band" not in one for one in both)
+
+
+def test_void_trials_are_in_no_curve() -> None:
+    plan, trials = first_cell()
+    trials = [one for one in trials if one.entry in (FLOOR, "node/http")]
+    slow = next(one.histogram for one in trials if one.entry == "node/http")
+    odd = [
+        replace(voided(one), histogram=slow) if (one.entry, one.block) == (FLOOR, 3) else one
+        for one in trials
+    ]
+    without = [one for one in trials if (one.entry, one.block) != (FLOOR, 3)]
+    cell = analyse(odd, plan).cells[0]
+    assert percentile_curves(cell, odd)[FLOOR] == percentile_curves(cell, without)[FLOOR]
+    assert percentile_curves(cell, odd)[FLOOR] != percentile_curves(cell, trials)[FLOOR]

@@ -48,7 +48,7 @@ HOW_FOREST = (
 
 HOW_PERCENTILES = (
     "The slowest replies: at 99%, one reply in a hundred took longer. Lower and flatter is better. "
-    "The curve merges all trials of an entry; no figure or verdict uses it."
+    "The curve merges all valid trials of an entry; no figure or verdict uses it."
 )
 
 HOW_TOTALS = (

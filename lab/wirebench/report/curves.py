@@ -13,10 +13,13 @@ from wirebench.report.histograms import Point, curve, merge
 from wirebench.report.lines import Curve, CurveKind
 from wirebench.stats.memory import but_for_connections
 from wirebench.stats.types import CellAnalysis, TrialView
+from wirebench.stats.validity import void_reason
 
 
 def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[str, list[Point]]:
-    """Percentile curves by entry, over its merged trials. The twin's second entry is left out."""
+    """Percentile curves by entry, over its merged valid trials. The twin's second entry is left
+    out.
+    """
     texts: dict[str, list[str]] = {
         entry.entry: [] for entry in cell.entries if entry.twin_of is None
     }
@@ -26,6 +29,7 @@ def percentile_curves(cell: CellAnalysis, trials: Iterable[TrialView]) -> dict[s
             trial.status == "ok"
             and trial.histogram
             and trial.block not in gone
+            and void_reason(trial) is None
             and trial.entry in texts
         ):
             texts[trial.entry].append(trial.histogram)
