@@ -214,6 +214,8 @@ def _remarks(entry: EntryAnalysis, floor: EntryAnalysis | None) -> str:
         and not entry.unranked.startswith(entry.warm_up)
     ):
         remarks.append(entry.unranked)
+    if (zeros := figures.why_no_ratio(entry.standing)) is not None:
+        remarks.append(zeros)
     remarks += [f"its server {one.kind} ({one.count})" for one in entry.server_failures]
     if entry.generator_bound:
         remarks.append("generator-bound")

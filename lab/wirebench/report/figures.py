@@ -220,6 +220,14 @@ def ratio_text(ratio: Ratio) -> str:
     return f"{times(ratio.estimate)} [{low}, {high}]"
 
 
+def why_no_ratio(standing: Standing) -> str | None:
+    """Why no number of blocks gives a ratio to the floor; None where there is no such reason."""
+    verdict = standing.verdict
+    if standing.ratio is not None or verdict is None or not verdict.beyond_blocks:
+        return None
+    return verdict.reason
+
+
 def bound_sign(bound: Bound | None) -> str:
     return BOUNDS[bound] if bound is not None else ""
 

@@ -21,6 +21,7 @@ from wirebench.report.figures import (
     ratio_text,
     resumed_text,
     value_of,
+    why_no_ratio,
 )
 from wirebench.report.model import Check, Figure, Row
 from wirebench.stats.types import (
@@ -103,7 +104,7 @@ def _ratio(standing: Standing, entry: EntryAnalysis) -> Figure:
     if standing.ratio is None:
         return Figure(
             text="1 by definition" if entry.is_floor else "",
-            blank="no block in common with the floor",
+            blank=why_no_ratio(standing) or "no block in common with the floor",
         )
     return Figure(text=bound_sign(standing.bound) + ratio_text(standing.ratio))
 

@@ -100,6 +100,9 @@ class CellData:
         )
 
     def log_ratios(self, a: str, b: str, metric: str) -> Floats:
+        """ln(A/B) of every block that has both; of none where ``why_no_ratio`` of either."""
+        if any(self.why_no_ratio(name, metric) is not None for name in (a, b)):
+            return block_log_ratios({}, {})
         return block_log_ratios(self.values(a, metric), self.values(b, metric))
 
     def logs(self, entry: str, metric: str) -> Sample:
@@ -112,15 +115,18 @@ class CellData:
         )
 
     def samples(self, couples: Sequence[tuple[str, str]], metric: str) -> list[Sample]:
-        """ln(A/B) of every block that has both, for each couple, with the blocks' repeats."""
+        """ln(A/B) of every block that has both, for each couple, with the blocks' repeats; of none
+        where ``why_no_ratio`` of either.
+        """
         names = list(dict.fromkeys(name for couple in couples for name in couple))
         blocks = sorted(self._repeats)
         column = {block: place for place, block in enumerate(blocks)}
         logs = np.full((len(names), len(blocks)), np.nan)
         for row, name in enumerate(names):
+            if self.why_no_ratio(name, metric) is not None:
+                continue
             for block, value in self.values(name, metric).items():
-                if value > 0:
-                    logs[row, column[block]] = math.log(value)
+                logs[row, column[block]] = math.log(value)
         repeats = np.array([self._repeats[block] for block in blocks])
         rows = {name: row for row, name in enumerate(names)}
         every = Sample.of(np.zeros(len(blocks)), repeats).repeats

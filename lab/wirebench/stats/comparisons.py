@@ -52,6 +52,7 @@ class Comparisons:
         names = [name for name in data.trials if data.values(name, metric)]
         couples = list(combinations(names, 2))
         self._host, self._settings = host, settings
+        self._without = {name: data.why_no_ratio(name, metric) for name in names}
         self._series = len(names)
         self._entries = len({data.contestant(name) for name in names})
         self._places = {couple: place for place, couple in enumerate(couples)}
@@ -149,7 +150,11 @@ class Comparisons:
         adjusted_p: float | None = None,
         pairs: int = 1,
     ) -> Verdict:
-        """``judge`` of A against B, with the run effect in its interval."""
+        """``judge`` of A against B, with the run effect in its interval. Undecided for good where
+        either has figures of 0.
+        """
+        if (why := self._without.get(a) or self._without.get(b)) is not None:
+            return Verdict(kind="undecided", beyond_blocks=True, reason=why)
         sample, spread = self.sample(a, b), self.spread(a, b)
         return judge(
             sample.values,

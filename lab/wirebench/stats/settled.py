@@ -117,10 +117,11 @@ def _within(ratio: Ratio, precision: float) -> bool:
 
 
 def _hopeless(cell: CellAnalysis, entry: EntryAnalysis) -> bool:
-    """Whether the entry failed as often as it takes to be given up, never had a figure, or cannot
-    keep up with the load of the cell.
+    """Whether the entry failed as often as it takes to be given up, never had a figure, had one of
+    0 (``CellData.why_no_ratio``), or cannot keep up with the load of the cell.
     """
     summary = entry.summary
     failures = summary.failed + summary.not_run
-    without_figure = cell.metric not in summary.metrics or not entry.kept_up
-    return failures >= GIVE_UP_AFTER or without_figure
+    figures = summary.metrics.get(cell.metric)
+    without_ratio = figures is None or figures.least <= 0 or not entry.kept_up
+    return failures >= GIVE_UP_AFTER or without_ratio
