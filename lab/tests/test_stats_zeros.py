@@ -1,8 +1,9 @@
-"""Figures of 0, which have no logarithm: what tables say of those who have some."""
+"""Figures that have no logarithm, or are no numbers: what tables say of those who have some."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -18,6 +19,7 @@ from wirebench.report.drawing import Style
 from wirebench.report.palette import looks
 from wirebench.report.sentences import cell_sentence
 from wirebench.stats import CellAnalysis, analyse, standstill
+from wirebench.stats.summary import summarise
 from wirebench.trial.record import TrialRecord
 
 WORLD = World(studies=("concurrency",), blocks=9, samples=5)
@@ -86,3 +88,8 @@ def test_a_cell_does_not_go_on_for_a_figure_of_zero(who: str) -> None:
     assert (SLOW in found.hopeless) == (who == SLOW)
     judged = {one.name for one in CELL.entries if one.twin_of is None} - {FLOOR}
     assert judged <= found.hopeless | set(found.settled)
+
+
+def test_what_is_no_number_is_missing() -> None:
+    found = summarise([{"p99_ns": math.nan}, {"p99_ns": 5.0}, {"p99_ns": math.inf, "x": math.nan}])
+    assert {name: (one.median, one.trials) for name, one in found.items()} == {"p99_ns": (5.0, 1)}

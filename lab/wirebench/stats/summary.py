@@ -10,6 +10,7 @@ import numpy as np
 
 from wirebench.catalog.studies import HIGHER_IS_BETTER
 from wirebench.stats.types import MetricSummary
+from wirebench.stats.validity import number
 
 
 def mean(values: Sequence[float], *, rate: bool) -> float:
@@ -33,12 +34,12 @@ def summarise(trials: Sequence[Mapping[str, float | int | None]]) -> dict[str, M
     """For every metric that any trial knows: the median over trials, the mean of its kind, least
     and greatest.
 
-    A metric that is null in a trial is missing there, not 0; one that is null in all of them is not
-    in the result.
+    A metric that is null, or no finite number, in a trial is missing there, not 0; one that is
+    missing in all of them is not in the result.
     """
     found = {}
     for metric in dict.fromkeys(name for metrics in trials for name in metrics):
-        values = [float(value) for metrics in trials if (value := metrics.get(metric)) is not None]
+        values = [value for one in trials if (value := number(one.get(metric))) is not None]
         if values:
             found[metric] = MetricSummary(
                 median=float(np.median(values)),
