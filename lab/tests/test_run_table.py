@@ -219,6 +219,8 @@ def test_figures_for_people(metric: str, value: float | None, text: str) -> None
         (Ratio(estimate=0.0312, low=0.02, high=0.0342, blocks=6), "0.031x [0.020, 0.034]"),
         (Ratio(estimate=0.0049, low=0.0041, high=0.0052, blocks=6), "0.0049x [0.0041, 0.0052]"),
         (Ratio(estimate=12.5, low=None, high=None, blocks=2), "12.50x"),
+        (Ratio(estimate=3.1e-5, low=3e-5, high=3.3e-5, blocks=6), "0.000031x [0.000030, 0.000033]"),
+        (Ratio(estimate=0.42, low=0.0031, high=0.9, blocks=6), "0.4200x [0.0031, 0.9000]"),
     ],
 )
 def test_small_ratios_keep_their_digits(ratio: Ratio, text: str) -> None:

@@ -79,11 +79,17 @@ class Ratio:
         """``1.07x [1.04, 1.11]``, with as many digits as small ratios need to differ from 0 and
         from each other.
         """
-        digits = 2 if self.estimate >= 0.1 else 3 if self.estimate >= 0.01 else 4
-        text = f"{self.estimate:.{digits}f}x"
+        digits = _digits(self.estimate)
         if self.low is None or self.high is None:
-            return text
-        return f"{text} [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+            return f"{self.estimate:.{digits}f}x"
+        if 0 < self.low < 10.0**-digits / 2:
+            digits = _digits(self.low)
+        return f"{self.estimate:.{digits}f}x [{self.low:.{digits}f}, {self.high:.{digits}f}]"
+
+
+def _digits(ratio: float) -> int:
+    """How many after the point leave two of a small ratio, which is above 0."""
+    return 2 if ratio >= 0.1 else 1 - math.floor(math.log10(ratio))
 
 
 @dataclass(frozen=True, kw_only=True)
