@@ -27,11 +27,11 @@ CURL = "cpp/libcurl"
 
 
 def first_cell(world: World, metrics: Mapping[str, float] | None = None) -> CellAnalysis:
-    """``metrics``: libcurl's, times this."""
+    """``metrics``: libcurl's and its twin's, times this."""
     plan = make_plan(world)
     trials = make_trials(world, plan)
     for trial in trials:
-        if trial.entry == CURL:
+        if trial.contestant == CURL:
             for name, factor in (metrics or {}).items():
                 trial.metrics[name] = (trial.metrics[name] or 0) * factor  # type: ignore[index]
     return analyse(trials, plan).cells[0]
@@ -149,6 +149,23 @@ def test_a_faster_client_that_spends_less_cpu_says_so() -> None:
 
 def test_a_faster_client_without_a_visible_reason_says_so() -> None:
     assert remark(first_cell(FASTER, AS_MUCH_CPU)) == (
+        "faster than the floor: neither its CPU time nor its connections say why"
+    )
+
+
+def test_cpu_time_within_the_noise_is_no_reason() -> None:
+    """Its interval is beyond 1, and not beyond the noise band."""
+    quiet = World(studies=("roundtrip",), samples=5, blocks=8, noise=0.0005, scale={CURL: 0.3})
+    cell = first_cell(quiet, {"cpu_per_operation_ns": 0.99 / (0.3 * 1.15)})
+    curl = cell.entry(CURL)
+    assert curl is not None
+    cpu = curl.standings["cpu_per_operation_ns"]
+    assert cpu.ratio is not None
+    assert cpu.ratio.high is not None
+    assert cpu.ratio.high < 1
+    assert cpu.verdict is not None
+    assert cpu.verdict.kind == "equivalent"
+    assert remark(cell) == (
         "faster than the floor: neither its CPU time nor its connections say why"
     )
 

@@ -14,6 +14,7 @@ from wirebench.cli.publish import failure_lines
 from wirebench.cli.table import figure, run_tables
 from wirebench.plan.blocks import entries_of
 from wirebench.plan.model import Plan
+from wirebench.report.figures import cpu_share
 from wirebench.stats import Ratio, analyse
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -225,6 +226,15 @@ def test_figures_for_people(metric: str, value: float | None, text: str) -> None
 )
 def test_small_ratios_keep_their_digits(ratio: Ratio, text: str) -> None:
     assert str(ratio) == text
+
+
+@pytest.mark.parametrize(
+    ("share", "text"),
+    [(0.9496, "<95%"), (0.95, "95%"), (0.944, "94%"), (0.996, "100%"), (None, "")],
+)
+def test_a_share_short_of_the_limit_is_not_rounded_to_it(share: float | None, text: str) -> None:
+    """What counts as the limit follows from it."""
+    assert cpu_share(share) == text
 
 
 def test_an_entry_that_is_never_steady_says_so_once_and_shortly() -> None:

@@ -18,6 +18,7 @@ from wirebench.catalog.units import (
     share_text,
 )
 from wirebench.stats.bottleneck import LIMITED_METRICS, bound_of
+from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.types import (
     Bound,
@@ -308,11 +309,12 @@ def _other_cpu_than_floor(entry: EntryAnalysis) -> Iterator[str]:
     """One that polls, or has a second thread awake, is not woken for each reply. The floor does the
     least that the protocols ask for, but its TLS is OpenSSL's.
     """
-    cpu = _cpu_over_floor(entry)
-    if cpu is None or cpu.low is None or cpu.high is None or cpu.low <= 1 <= cpu.high:
+    standing = entry.standings.get("cpu_per_operation_ns")
+    cpu, verdict = (standing.ratio, standing.verdict) if standing is not None else (None, None)
+    if cpu is None or verdict is None or verdict.kind not in ("faster", "slower"):
         return
     text = f"it spends {times(cpu.estimate)} the CPU time"
-    if cpu.high < 1:
+    if verdict.kind == "faster":
         text += ", so it does less, or over TLS has a library that is cheaper than OpenSSL"
     yield text
 
@@ -325,7 +327,11 @@ def _other_connections_than_floor(entry: EntryAnalysis, floor: EntryAnalysis) ->
 
 
 def cpu_share(share: float | None) -> str:
-    return f"{share:.0%}" if share is not None else ""
+    """Not rounded to what counts as the limit while it is below."""
+    if share is None:
+        return ""
+    text, limit = f"{share:.0%}", f"{DEFAULT.busy_share:.0%}"
+    return f"<{limit}" if text == limit and share < DEFAULT.busy_share else text
 
 
 def rank_text(standing: Standing) -> str:
