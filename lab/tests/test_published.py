@@ -115,6 +115,13 @@ def connecting_of(run: Path) -> Order:
     return beside(read(FOLDER / "websocket.toml"), cells)[1].order
 
 
+def test_one_entry_that_stands_for_two_published_ones_is_no_pair(tmp_path: Path) -> None:
+    path = tmp_path / "concurrency.toml"
+    path.write_text(CONCURRENCY.read_text().replace('"node/http"', '"python/aiohttp"', 1))
+    cells = analyse_run(read_run(write_run(tmp_path, WORLD))).of_study("concurrency")
+    assert beside(read(path), cells)[0].order == Order(agree=2, disagree=0, open=0)
+
+
 def test_an_order_is_that_of_the_tables_own_metric(tmp_path: Path) -> None:
     """Of those that connect, Go and Java have figures there."""
     world = replace(WEBSOCKET, preset="published")

@@ -74,7 +74,8 @@ class Order:
     """The pairs of a table that stand in one cell of ours, by the run's verdicts on the table's
     metric.
 
-    Pairs with equal published figures, or without a figure of ours, do not count.
+    Pairs with equal published figures, without a figure of ours, or with one entry of ours that
+    stands for both, do not count.
     """
 
     agree: int
@@ -358,6 +359,8 @@ def _order(metric: str, found: Sequence[_Mapped]) -> Order:
             continue
         if one.value(metric) is None or other.value(metric) is None:
             continue
+        if one.entry is other.entry:
+            continue  # it stands for both
         better, worse = (one, other) if (first > second) == up else (other, one)
         if better.entry is not None and worse.entry is not None:
             counts[_judge(metric, better.entry, worse.entry)] += 1
