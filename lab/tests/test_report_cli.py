@@ -155,6 +155,29 @@ def test_compare_prints_what_changed(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert any("what differs between runs" in line for line in lines)
 
 
+def test_compare_names_what_it_leaves_out(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = write_run(tmp_path, replace(WORLD, studies=("concurrency", "rest")))
+    second = write_run(
+        tmp_path,
+        replace(
+            WORLD,
+            studies=("concurrency", "roundtrip"),
+            started_unix_ns=WORLD.started_unix_ns + 10**12,
+        ),
+    )
+    assert run_app(["compare", str(first), str(second)]) == EXIT_OK
+    lines = capsys.readouterr().out.splitlines()
+    for run, study in (("A", "rest"), ("B", "roundtrip")):
+        (said,) = [one for one in lines if one.startswith(f"not compared: only run {run} has ")]
+        assert f"{study}." in said
+        assert "concurrency" not in said
+    gone = sum(" not decided" not in one and "no valid trial" in one for one in lines)
+    assert gone > 0
+    assert lines[-1].endswith(f", {gone} without a ratio")
+
+
 def test_compare_refuses_another_host_unless_forced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -172,6 +172,7 @@ def _reasons(rows: Sequence[Change]) -> dict[str, list[str]]:
 
 def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> None:
     from wirebench.report.figures import noun
+    from wirebench.stats.compare import not_compared
 
     out = for_tables(console())
     out.print(f"A  {first.info.name}\nB  {second.info.name}\n", markup=False)
@@ -203,8 +204,14 @@ def _print(first: StoredRun, second: StoredRun, changes: Sequence[Change]) -> No
                 style="bright_black",
             )
         )
+    assert first.plan is not None
+    assert second.plan is not None
+    for why in not_compared(first.plan, second.plan):
+        out.print(Text(f"not compared: {why}"), soft_wrap=True)
     counts = {
-        kind: sum(1 for one in changes if one.missing is None and one.verdict.kind == kind)
+        WORDS[kind]: sum(1 for one in changes if one.missing is None and one.verdict.kind == kind)
         for kind in WORDS
     }
-    out.print(", ".join(f"{count} {WORDS[kind]}" for kind, count in counts.items()))
+    if missing := sum(one.missing is not None for one in changes):
+        counts["without a ratio"] = missing
+    out.print(", ".join(f"{count} {word}" for word, count in counts.items()))

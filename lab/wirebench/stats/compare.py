@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -186,6 +186,17 @@ def changed(
             for name, shift in both.items()
         ]
     return found
+
+
+def not_compared(a: Plan, b: Plan) -> Iterator[str]:
+    """The cells that ``compare`` leaves out, and why."""
+    runs = [{cell.key: cell.cell.primary for cell in plan.cells} for plan in (a, b)]
+    for name, own, other in (("A", *runs), ("B", *runs[::-1])):
+        if gone := [key for key in own if key not in other]:
+            yield f"only run {name} has {', '.join(gone)}"
+    for key, metric in runs[0].items():
+        if runs[1].get(key, metric) != metric:
+            yield f"{key} is of {metric} in run A and of {runs[1][key]} in run B"
 
 
 def _unlike(a: PlannedCell, b: PlannedCell) -> str | None:
