@@ -338,6 +338,8 @@ def test_what_it_brings_may_be_limited(results: Path) -> None:
     assert [one.contestant for one in decision.shortlist] == ["rust/axum"]
     held = {one.limit: one for one in decision.shortlist[0].findings}
     assert held["installed <= 4.88 KiB"].text == "3.91 KiB"
+    above = of(decision.excluded, "rust/hyper").findings[0]
+    assert above.text == "4.88 KiB, just beyond", "rounded, it is the limit itself"
     assert held["packages <= 2"].where == "footprint of 1.0"
     assert states(decision, "rust/hyper")["installed <= 4.88 KiB"] == "fails"
     reasons = {

@@ -144,7 +144,7 @@ def _footprint(question: Question, known: Known, name: str) -> Iterator[Finding]
             yield Finding(
                 limit=f"{words} <= {text(limit)}",
                 state="holds" if value <= limit else "fails",
-                text=text(value),
+                text=text(value) + _just_beyond(value > limit, text(value), text(limit)),
                 where=f"footprint of {found.version}" if found is not None else "",
             )
 
@@ -254,6 +254,7 @@ def _held_against(
         state = "unknown" if state == "fails" else state
     text = f"{bound}{figure(metric, summary.median)}"
     text += _BEYOND if state == "borderline" else ""
+    text += _just_beyond(state == "fails", text, figure(metric, limit))
     most = most_connections(place.cell.load)
     if most < (question.connections or 0):
         text += f", on {count_of(most, 'connection')}"
@@ -262,6 +263,11 @@ def _held_against(
 
 
 _BEYOND = " (some trials beyond)"
+
+
+def _just_beyond(fails: bool, text: str, limit: str) -> str:
+    """What to add to a figure that fails and, rounded, is the limit itself."""
+    return ", just beyond" if fails and text == limit else ""
 
 
 def _state(summary: MetricSummary, limit: float, *, more: bool) -> State:
@@ -289,6 +295,7 @@ def _memory(
     where = f"{place.study}, over its {rungs}, run {place.run}"
     text = figure(METRICS["memory"], span.estimate)
     text += " (its interval reaches beyond)" if state == "borderline" else ""
+    text += _just_beyond(state == "fails", text, figure(METRICS["memory"], limit))
     return Finding(limit=words, state=state, text=text, where=where)
 
 
