@@ -19,6 +19,8 @@ from wirebench.report.markdown import one_line, row
         ("`code` **bold**", "\\`code\\` \\*\\*bold\\*\\*"),
         ("C:\\new\\*", "C:\\\\new\\\\\\*"),
         ("1.07x [1.04, 1.11] (of\nmany)", "1.07x [1.04, 1.11] (of many)"),
+        ("a~twin and b~twin", "a\\~twin and b\\~twin"),
+        ("in __init__: _x_ of p99_ns", "in \\_\\_init\\_\\_: \\_x\\_ of p99_ns"),
         ("<b> & cpu_per_request", "&lt;b> &amp; cpu_per_request"),
     ],
 )

@@ -17,7 +17,13 @@ def fields(row: BesideRow) -> tuple[str, ...]:
 
 def markdown(article: ArticleView, further: Iterable[TableView], *, run: str) -> str:
     """``further``: what else the command prints, between the article's tables and its claims."""
-    out = [f"# “{one_line(article.title)}” beside {run}", "", one_line(article.by), "", HOW]
+    out = [
+        f"# “{one_line(article.title)}” beside {one_line(run)}",
+        "",
+        one_line(article.by),
+        "",
+        HOW,
+    ]
     for one in article.tables:
         out += ["", *_beside(one)]
     for view in further:
@@ -34,7 +40,7 @@ def markdown(article: ArticleView, further: Iterable[TableView], *, run: str) ->
     for claim in article.claims:
         out.append(f"- **{claim.status}**: {one_line(f'{claim.says} ({claim.whose})')}")
         out += [f"  - {one_line(finding)}" for finding in claim.findings]
-        out += [f"  - in {claim.run}"] if claim.run else []
+        out += [f"  - in {one_line(claim.run)}"] if claim.run else []
         out += [f"  - to test it: `{command}`" for command in claim.commands]
     return "\n".join([*out, ""])
 

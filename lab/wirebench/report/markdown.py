@@ -25,4 +25,4 @@ def one_line(text: str) -> str:
     of a server are anything, and a star stands before a footnote.
     """
     plain = " ".join(text.split()).replace("&", "&amp;").replace("<", "&lt;")
-    return re.sub(r"[\\`*]|(?<=\])\(", r"\\\g<0>", plain)
+    return re.sub(r"[\\`*~]|(?<![^\W_])_|_(?![^\W_])|(?<=\])\(", r"\\\g<0>", plain)
