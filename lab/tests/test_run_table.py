@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import replace
 
 import pytest
@@ -163,6 +164,33 @@ def test_a_narrow_terminal_keeps_names_and_ratios_whole() -> None:
         assert name in text
     assert "0.089x [0.089, 0.089]" in text
     assert "9,000" in text
+
+
+@pytest.mark.parametrize("width", [80, 140])
+def test_a_very_long_name_takes_no_figure_away(width: int) -> None:
+    """Names have no limit but that of the file system."""
+    long = f"go/{'very-long-name-' * 12}end"
+    entries = plan().cells[0].entries
+    cell = replace(
+        plan().cells[0],
+        entries=tuple(
+            replace(one, name=long, contestant=long) if one.name == "go/fast" else one
+            for one in entries
+        ),
+    )
+    given = [
+        replace(one, entry=long, contestant=long) if one.entry == "go/fast" else one
+        for one in trials()
+    ]
+    found = analyse(given, replace(plan(), cells=(cell,)))
+    file = io.StringIO()
+    for part in run_tables(found, plan().studies, width=width):
+        Console(file=file, width=width, color_system=None).print(part)
+    lines = file.getvalue().splitlines()
+    start = next(number for number, line in enumerate(lines) if " go/very-long-name-" in line)
+    shown = "".join(re.findall(r"[a-z/-]{32}|[a-z-]*end", "\n".join(lines[start : start + 9])))
+    assert long in shown
+    assert re.search(r"1-2 .* ≥ 0\.\d\dx \[0\.\d\d, 0\.\d\d\] +≥ 80,000 ", lines[start])
 
 
 def test_an_unfinished_run_is_tabulated_as_far_as_it_came() -> None:

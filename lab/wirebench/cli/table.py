@@ -19,6 +19,7 @@ from wirebench.stats.types import CellAnalysis, EntryAnalysis, MemoryTable, RunA
 
 WIDTH = 140
 RATIO = "to the floor"
+MAX_NAME = 32
 MAX_REMARK = 30
 """Longer remarks are wrapped."""
 SIGNS = {"best": "▲", "worst": "▼", "tie": "≈", "middle": " "}
@@ -76,7 +77,7 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
     floor = next((entry for entry in cell.entries if entry.is_floor), None)
     remarks = [_remarks(entry, floor) for entry in cell.entries]
     room = width - sum(
-        2 + max(map(len, column))
+        2 + min(MAX_NAME, max(map(len, column)))
         for column in zip(("", "rank", "contestant", RATIO), *leading, strict=True)
     )
     room -= min(MAX_REMARK, max((len(remark) for remark in remarks), default=0)) + 2
@@ -85,13 +86,10 @@ def cell_table(cell: CellAnalysis, *, width: int = WIDTH) -> RenderableType:
     ]
     shown = _fitting([first, *_cpu_shares(cell), *others], room)
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
-    for title, justify in (
-        ("", "left"),
-        ("rank", "right"),
-        ("contestant", "left"),
-        (RATIO, "left"),
-    ):
-        table.add_column(title, justify=justify, no_wrap=True)  # type: ignore[arg-type]
+    table.add_column("", no_wrap=True)
+    table.add_column("rank", justify="right", no_wrap=True)
+    _add_names(table, (entry.entry for entry in cell.entries))
+    table.add_column(RATIO, no_wrap=True)
     for title, _ in shown:
         table.add_column(title, justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
@@ -117,13 +115,23 @@ def memory_table(found: MemoryTable) -> RenderableType:
     if not rows:
         return Text("", end="")
     table = Table(box=None, padding=(0, 1), header_style="bold", show_edge=False)
-    for title in ("", "contestant", "server", "kernel"):
+    table.add_column("")
+    _add_names(table, (name for name, _, _ in rows))
+    for title in ("server", "kernel"):
         table.add_column(title, no_wrap=True)
     for name, own, kernel in rows:
         table.add_row("", Text(name), Text(own), Text(kernel))
     heading = Text.assemble((found.study, "bold"), f"  {memory.heading(found)}.")
     basis = Text(f"  {memory.basis(found)}", style="bright_black")
     return Group(heading, table, basis, Text(""))
+
+
+def _add_names(table: Table, names: Iterable[str]) -> None:
+    """A name that is longer than any of ours takes several lines. Rich would leave out signs, ranks
+    and figures to keep it on one.
+    """
+    width = min(MAX_NAME, max(map(len, ("contestant", *names))))
+    table.add_column("contestant", min_width=width, max_width=width, overflow="fold")
 
 
 def _title(cell: CellAnalysis, metric: str) -> str:
