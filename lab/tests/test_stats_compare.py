@@ -18,7 +18,10 @@ from wirebench.stats import RepeatRecord
 from wirebench.stats.cell import CellData
 from wirebench.stats.compare import Change, compare, unpaired_ratio
 from wirebench.stats.entry import why_unsound
+from wirebench.stats.sample import Sample
 from wirebench.stats.settings import DEFAULT
+from wirebench.stats.spread import Spread
+from wirebench.stats.two_runs import Shift, _from_changes
 from wirebench.trial.record import FailureRecord, TrialRecord
 
 OLD = World(studies=("concurrency",), samples=5, blocks=9, repeats=3, generator_per_s=1_000_000)
@@ -160,6 +163,36 @@ def test_where_the_run_effect_comes_from_is_said() -> None:
     assert source(one, one, plan, of_host(0.0004)) == ("host", 0.0004)
     assert source(one, one, plan)[0] == "changes"
     assert source(some, some, few) == ("assumed", 2 * 0.03**2)
+
+
+@pytest.mark.parametrize("entries", [5, 6, 7, 8, 12])
+def test_few_changes_are_not_taken_to_vary_less_than_they_do(entries: int) -> None:
+    """Their median absolute deviation alone is too small by a fifth."""
+    random = np.random.default_rng(entries)
+    exact = Spread(
+        mean=0.0,
+        variance=0.0,
+        degrees=math.inf,
+        run_variance=0.0,
+        run_variance_of_median=0.0,
+        run_degrees=math.inf,
+        within=np.zeros(6),
+    )
+    none = Sample.of(np.zeros(6))
+
+    def deviation() -> float:
+        found = {
+            str(number): Shift(
+                basis="over the floor",
+                before=none,
+                after=none,
+                spreads=(exact, replace(exact, mean=float(random.normal(0, 0.02)))),
+            )
+            for number in range(entries)
+        }
+        return _from_changes(found, DEFAULT).deviation
+
+    assert np.mean([deviation() for _ in range(4000)]) == pytest.approx(0.02, rel=0.04)
 
 
 def test_what_the_host_has_shown_is_in_the_interval_twice() -> None:

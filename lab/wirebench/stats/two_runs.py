@@ -185,8 +185,9 @@ def _from_changes(found: dict[str, Shift], settings: Settings) -> RunEffect:
     If most entries did not change, their changes differ by run effect and sampling error alone. The
     floor's part is common to all, and the median takes it out; the spread about the median is
     estimated by the median absolute deviation, whose efficiency of 0.37 gives its degrees of
-    freedom (Rousseeuw & Croux, JASA 1993). A real change of most entries makes it larger, never
-    smaller. With fewer than ``least_changes`` entries an effect is assumed.
+    freedom (Rousseeuw & Croux, JASA 1993), corrected for few values (``_of_few``). A real change of
+    most entries makes it larger, never smaller. With fewer than ``least_changes`` entries an effect
+    is assumed.
     """
     changes, errors = [], []
     for one in found.values():
@@ -203,7 +204,7 @@ def _from_changes(found: dict[str, Shift], settings: Settings) -> RunEffect:
             repeats=1,
         )
     off = np.abs(np.array(changes) - np.median(changes))
-    entry = (1.4826 * float(np.median(off))) ** 2
+    entry = (1.4826 * _of_few(len(changes)) * float(np.median(off))) ** 2
     # An entry's part holds both runs; a ratio's holds the floor's part too, which is as large.
     return RunEffect(
         source="changes",
@@ -211,3 +212,10 @@ def _from_changes(found: dict[str, Shift], settings: Settings) -> RunEffect:
         degrees=max(1.0, 0.37 * (len(changes) - 1)),
         repeats=1,
     )
+
+
+def _of_few(n: int) -> float:
+    """By what the median absolute deviation of n normal values about their own median is too small
+    on average (Croux & Rousseeuw, COMPSTAT 1992).
+    """
+    return {5: 1.206, 6: 1.200, 7: 1.140, 8: 1.129, 9: 1.107}.get(n, n / (n - 0.8))
