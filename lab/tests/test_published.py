@@ -18,6 +18,7 @@ from wirebench.catalog.published import cells_of, published_studies
 from wirebench.catalog.study_files import load_studies
 from wirebench.report import analyse_run
 from wirebench.report.published import Order, beside
+from wirebench.stats.entry import NEVER_STEADY
 from wirebench.store.rundir import read_run
 
 CONCURRENCY = FOLDER / "concurrency.toml"
@@ -137,6 +138,21 @@ def test_the_floor_has_no_rank_and_yet_an_order(tmp_path: Path) -> None:
     requests = beside(read(FOLDER / "roundtrip.toml"), cells)[0]
     assert requests.instead.startswith("http-reuse-16 stands for http-reuse-1024")
     assert requests.order == Order(agree=1, disagree=0, open=0)
+
+
+def test_who_was_not_to_be_ranked_has_no_order_beside_the_floor(tmp_path: Path) -> None:
+    stored = read_run(write_run(tmp_path, replace(WORLD, studies=("roundtrip",))))
+    cells = [
+        replace(
+            cell,
+            entries=tuple(
+                one if one.is_floor else replace(one, unranked=NEVER_STEADY) for one in cell.entries
+            ),
+        )
+        for cell in analyse_run(stored).of_study("roundtrip")
+    ]
+    requests = beside(read(FOLDER / "roundtrip.toml"), cells)[0]
+    assert requests.order == Order(agree=0, disagree=0, open=1)
 
 
 def test_a_metric_without_verdicts_has_no_order(tmp_path: Path) -> None:

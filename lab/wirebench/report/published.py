@@ -376,9 +376,12 @@ def _judge(metric: str, better: EntryAnalysis, worse: EntryAnalysis) -> str:
 
 
 def _beats(metric: str, one: EntryAnalysis, other: EntryAnalysis) -> bool:
-    """By the verdicts of their cell. The floor has no rank: every other's verdict is against it."""
+    """By the verdicts of their cell. The floor has no rank: every other's verdict is against it,
+    and says nothing where that other was not to be ranked.
+    """
     if one.is_floor or other.is_floor:
-        standing = (other if one.is_floor else one).standings.get(metric)
+        beside_it = other if one.is_floor else one
+        standing = beside_it.standings.get(metric) if beside_it.unranked is None else None
         verdict = standing.verdict if standing is not None else None
         return verdict is not None and verdict.kind == ("slower" if one.is_floor else "faster")
     standing = other.standings.get(metric)
