@@ -6,8 +6,11 @@
 // delay with jitter. Jitter alone never reorders (a later packet leaves no earlier than the one
 // before it); a packet chosen by `reorder` skips the delay, as it does with Linux tc-netem(8), and
 // so overtakes those in flight.
+//
+// What the seed decides about a packet depends on its number alone, and not on when it came.
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
@@ -39,17 +42,33 @@ struct path_counters {
     std::uint64_t reordered = 0;
 };
 
+// Whether a packet is one that kernels send by themselves, at times of their own, over any device
+// that has IPv6: a solicitation of routers or neighbours, or a report of groups (RFC 4861,
+// RFC 3810). They are ICMPv6 to addresses of the link's groups, ff02::/16.
+inline bool is_of_the_kernel(std::span<const std::byte> packet) {
+    constexpr std::size_t header_bytes = 40;
+    constexpr std::size_t next_header = 6;
+    constexpr std::size_t target = 24;
+    constexpr int hop_by_hop = 0;  // before reports of groups
+    constexpr int icmp = 58;
+    const auto at = [&](std::size_t offset) { return std::to_integer<int>(packet[offset]); };
+    return packet.size() >= header_bytes && at(0) >> 4 == 6 && at(target) == 0xff &&
+           at(target + 1) == 0x02 && (at(next_header) == icmp || at(next_header) == hop_by_hop);
+}
+
 class delay_line {
 public:
     // However long the delay and however fast the sender, no more than this is kept.
     static constexpr std::size_t max_packets_in_flight = 65536;
 
-    explicit delay_line(const path_options& options) : options_(options), random_(options.seed) {}
+    explicit delay_line(const path_options& options)
+        : options_(options), random_(options.seed), random_of_kernel_(~options.seed) {}
 
     // Takes a copy of the packet that arrived at `now` (any monotonic clock, the same at every
     // call). Returns when it is due, or nothing when it is dropped.
     std::optional<nanoseconds> push(nanoseconds now, std::span<const std::byte> packet) {
-        if (options_.loss > 0 && uniform_(random_) < options_.loss) {
+        const fate drawn = draw(is_of_the_kernel(packet) ? random_of_kernel_ : random_);
+        if (drawn.lost) {
             ++counters_.lost;
             return std::nullopt;
         }
@@ -60,10 +79,10 @@ public:
         }
         link_free_ = start + serialisation(packet.size());
         nanoseconds due = link_free_;
-        if (options_.reorder > 0 && uniform_(random_) < options_.reorder) {
+        if (drawn.overtakes) {
             ++counters_.reordered;
         } else {
-            due = std::max(due + options_.delay + draw_jitter(), last_due_);
+            due = std::max(due + options_.delay + drawn.jitter, last_due_);
             last_due_ = due;
         }
         if (link_free_ > now) departures_.push(link_free_);
@@ -104,6 +123,20 @@ private:
         }
     };
 
+    struct fate {
+        bool lost;
+        bool overtakes;
+        nanoseconds jitter;
+    };
+
+    // As many numbers for each packet, also for one that will find the queue full: those after it
+    // would fare otherwise as soon as it came a moment later.
+    fate draw(std::mt19937_64& random) {
+        return {.lost = options_.loss > 0 && uniform_(random) < options_.loss,
+                .overtakes = options_.reorder > 0 && uniform_(random) < options_.reorder,
+                .jitter = draw_jitter(random)};
+    }
+
     nanoseconds serialisation(std::size_t bytes) const {
         if (options_.rate_bits_per_second == 0) return nanoseconds{0};
         const double seconds =
@@ -111,9 +144,9 @@ private:
         return nanoseconds{static_cast<std::int64_t>(seconds * 1e9)};
     }
 
-    nanoseconds draw_jitter() {
+    nanoseconds draw_jitter(std::mt19937_64& random) {
         if (options_.jitter.count() == 0) return nanoseconds{0};
-        const double share = 2 * uniform_(random_) - 1;
+        const double share = 2 * uniform_(random) - 1;
         return nanoseconds{
             static_cast<std::int64_t>(share * static_cast<double>(options_.jitter.count()))};
     }
@@ -127,6 +160,8 @@ private:
     path_options options_;
     path_counters counters_;
     std::mt19937_64 random_;
+    // Of packets of the kernel, which come in no fixed order with the others.
+    std::mt19937_64 random_of_kernel_;
     std::uniform_real_distribution<double> uniform_{0.0, 1.0};
     nanoseconds link_free_{0};
     nanoseconds last_due_{0};

@@ -74,6 +74,72 @@ TEST(delay_line, the_same_seed_loses_the_same_packets) {
     for (int i = 0; i < 1'000; ++i) EXPECT_EQ(first.push(0s, bytes(1)), second.push(0s, bytes(1)));
 }
 
+// Which of 200 packets, sent at intervals of `gap` but for the first ten at once, were lost.
+std::string losses(delay_line& line, nanoseconds gap) {
+    std::string seen;
+    for (int i = 0; i < 200; ++i) {
+        const auto before = line.counters().lost;
+        line.push(gap * std::max(0, i - 9), bytes(1000));
+        seen += line.counters().lost > before ? 'x' : '.';
+    }
+    return seen;
+}
+
+TEST(delay_line, what_a_seed_does_to_a_packet_does_not_depend_on_when_others_came) {
+    const path_options options{.delay = 20ms,
+                               .jitter = 5ms,
+                               .rate_bits_per_second = 8'000'000,
+                               .loss = 0.2,
+                               .reorder = 0.1,
+                               .queue_packets = 2,
+                               .seed = 11};
+    delay_line narrow(options);
+    path_options free = options;
+    free.queue_packets = 1'000;
+    delay_line wide(free);
+    EXPECT_EQ(losses(narrow, 2ms), losses(wide, 2ms));
+    EXPECT_GT(narrow.counters().overflowed, 0u);
+    EXPECT_EQ(wide.counters().overflowed, 0u);
+}
+
+// A multicast listener report to ff02::16, or a router solicitation to ff02::2.
+std::vector<std::byte> of_the_kernel(int next_header, int group) {
+    auto packet = bytes(48);
+    packet[0] = std::byte{0x60};
+    packet[6] = static_cast<std::byte>(next_header);
+    packet[24] = std::byte{0xff};
+    packet[25] = std::byte{0x02};
+    packet[39] = static_cast<std::byte>(group);
+    return packet;
+}
+
+TEST(delay_line, what_kernels_send_by_themselves_takes_nothing_from_the_seed_of_the_others) {
+    const path_options options{.loss = 0.5, .seed = 42};
+    delay_line quiet(options);
+    delay_line noisy(options);
+    for (int i = 0; i < 1'000; ++i) {
+        if (i % 3 == 0) noisy.push(0s, of_the_kernel(0, 0x16));
+        if (i % 7 == 0) noisy.push(0s, of_the_kernel(58, 2));
+        EXPECT_EQ(quiet.push(0s, bytes(1)), noisy.push(0s, bytes(1))) << i;
+    }
+    EXPECT_GT(noisy.counters().lost, quiet.counters().lost) << "they may be lost, too";
+}
+
+TEST(delay_line, only_what_goes_to_groups_of_the_link_is_taken_for_the_kernels) {
+    const auto whole = of_the_kernel(58, 2);
+    EXPECT_TRUE(is_of_the_kernel(whole));
+    EXPECT_FALSE(is_of_the_kernel(std::span(whole).first(39)));
+    const auto with = [&](std::size_t at, int value) {
+        auto changed = whole;
+        changed[at] = static_cast<std::byte>(value);
+        return is_of_the_kernel(changed);
+    };
+    EXPECT_FALSE(with(0, 0x45)) << "IPv4";
+    EXPECT_FALSE(with(6, 17)) << "UDP";
+    EXPECT_FALSE(with(24, 0xfe)) << "to one host";
+    EXPECT_FALSE(with(25, 0x05)) << "to a group of the site";
+}
+
 TEST(delay_line, jitter_stays_in_its_band_and_never_reorders) {
     delay_line line({.delay = 20ms, .jitter = 5ms, .seed = 3});
     for (int i = 0; i < 200; ++i)

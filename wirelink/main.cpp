@@ -8,6 +8,7 @@
 #include "recorder.hpp"
 #include "relay.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
 #include <sys/prctl.h>
@@ -67,6 +68,12 @@ bool choose_netem(const std::string& emulator, bool recorded) {
     return (!recorded || !relay) && wirelink::netem_works();
 }
 
+// A line on standard output. Whoever started the link waits for the first and reads the last.
+void say(const std::string& line) {
+    if (std::fputs((line + "\n").c_str(), stdout) < 0 || std::fflush(stdout) != 0)
+        throw std::system_error(errno, std::generic_category(), "standard output");
+}
+
 void wait_readable(int descriptor) {
     pollfd one{descriptor, POLLIN, 0};
     while (::poll(&one, 1, -1) < 0 && errno == EINTR) {}
@@ -105,21 +112,19 @@ int run(const wirelink::path_options& each_way, const std::string& emulator,
 
     // After the holders have been started, which need no priority.
     const bool realtime = !netem && wirelink::become_punctual();
-    fmt::print(
+    say(fmt::format(
         R"({{"schema":"wirelink/1","server":{{"pid":{},"address":"{}"}},"client":{{"pid":{},"address":"{}"}},)"
         R"("rtt_ns":{},"jitter_ns":{},"rate_bits_per_second":{},"loss":{},"reorder":{},"queue_packets":{},"seed":{},)"
-        R"("emulator":"{}","recorded":{},"realtime":{}}})"
-        "\n",
+        R"("emulator":"{}","recorded":{},"realtime":{}}})",
         server.holder, server.address, client.holder, client.address, 2 * each_way.delay.count(),
         each_way.jitter.count(), each_way.rate_bits_per_second, each_way.loss, each_way.reorder,
         each_way.queue_packets, each_way.seed, netem ? "netem" : "tun", record.has_value(),
-        realtime);
-    std::fflush(stdout);
+        realtime));
     if (netem) {
         wait_readable(signals);
-        fmt::print("{{\"upstream\":{},\"downstream\":{}}}\n",
-                   counters_json(wirelink::netem_counters_of(client, device)),
-                   counters_json(wirelink::netem_counters_of(server, device)));
+        say(fmt::format("{{\"upstream\":{},\"downstream\":{}}}",
+                        counters_json(wirelink::netem_counters_of(client, device)),
+                        counters_json(wirelink::netem_counters_of(server, device))));
         if (file != nullptr) std::fclose(file);
         return 0;
     }
@@ -128,17 +133,24 @@ int run(const wirelink::path_options& each_way, const std::string& emulator,
     const auto late = wirelink::relay(server.tun, client.tun, upstream, downstream, signals,
                                       record ? &*record : nullptr);
     const bool kept = !record || record->write(file);
-    if (file != nullptr && (std::fclose(file) != 0 || !kept))
-        throw std::system_error(errno, std::generic_category(), wanted.path);
-    fmt::print("{{\"upstream\":{},\"downstream\":{},\"late_ns\":{}}}\n",
-               counters_json(upstream.counters(), client.missed(device)),
-               counters_json(downstream.counters(), server.missed(device)), lateness_json(late));
+    const int unwritten = file != nullptr && (std::fclose(file) != 0 || !kept) ? errno : 0;
+    say(fmt::format("{{\"upstream\":{},\"downstream\":{},\"late_ns\":{}}}",
+                    counters_json(upstream.counters(), client.missed(device)),
+                    counters_json(downstream.counters(), server.missed(device)),
+                    lateness_json(late)));
+    if (unwritten != 0) throw std::system_error(unwritten, std::generic_category(), wanted.path);
     return 0;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
+    // What is opened next would take the number of an output that was closed, and get its lines.
+    while (true) {
+        const int lowest = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (lowest > STDERR_FILENO) ::close(lowest);
+        if (lowest < 0 || lowest > STDERR_FILENO) break;
+    }
     CLI::App app{
         "Emulates a wide-area link between two network namespaces of this machine.\n\n"
         "Prints one JSON line that names a process in each namespace and the address of each end, "
@@ -181,7 +193,9 @@ int main(int argc, char** argv) {
                    "give; netem ignores --seed")
         ->check(CLI::IsMember({"auto", "netem", "tun"}))
         ->capture_default_str();
-    app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter");
+    // An unsigned number would take -1 as its largest value.
+    app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter")
+        ->check(CLI::NonNegativeNumber);
     app.add_option(
         "--record", record.path,
         "At the end, write times, flags, numbers and lengths of TCP packets to this file; not "
@@ -203,9 +217,7 @@ int main(int argc, char** argv) {
         fmt::print(stderr, "wirelink: {}: expected a number, got {}\n", name, value);
         return exit_usage;
     }
-    const auto milliseconds = [](double value) {
-        return nanoseconds{static_cast<std::int64_t>(value * 1e6)};
-    };
+    const auto milliseconds = [](double value) { return nanoseconds{std::llround(value * 1e6)}; };
     each_way.delay = milliseconds(rtt_ms / 2);
     each_way.jitter = milliseconds(jitter_ms);
     each_way.rate_bits_per_second = static_cast<std::uint64_t>(std::llround(rate_mbit * 1e6));

@@ -62,14 +62,20 @@ void recorder::note(direction way, nanoseconds sent, std::optional<nanoseconds> 
 }
 
 bool recorder::write(std::FILE* file) const {
-    fmt::print(file, "wirelink-packets/1 {}\n", full_ ? "first" : "all");
+    // fmt's own printing to a file throws without the file's name.
+    const auto put = [file](const std::string& line) {
+        return std::fputs(line.c_str(), file) >= 0;
+    };
+    if (!put(fmt::format("wirelink-packets/1 {}\n", full_ ? "first" : "all"))) return false;
     for (const entry& one : packets_) {
         const bool up = one.way == direction::upstream;
         const tcp_segment& segment = one.segment;
-        fmt::print(file, "{} {} {} {} {} {} {} {}\n", one.sent.count(),
-                   one.due.count() < 0 ? "-" : std::to_string(one.due.count()), up ? "up" : "down",
-                   up ? segment.source_port : segment.target_port, flags_text(segment.flags),
-                   segment.sequence, segment.acknowledgement, segment.payload_bytes);
+        const bool written = put(fmt::format(
+            "{} {} {} {} {} {} {} {}\n", one.sent.count(),
+            one.due.count() < 0 ? "-" : std::to_string(one.due.count()), up ? "up" : "down",
+            up ? segment.source_port : segment.target_port, flags_text(segment.flags),
+            segment.sequence, segment.acknowledgement, segment.payload_bytes));
+        if (!written) return false;
     }
     return std::fflush(file) == 0 && std::ferror(file) == 0;
 }

@@ -49,6 +49,17 @@ TEST(recorder, keeps_the_first_packets_and_says_that_there_were_more) {
     EXPECT_EQ(written(record), "wirelink-packets/1 first\n1 2 up 4660 SA 256 513 3\n");
 }
 
+TEST(recorder, says_when_the_disk_is_full) {
+    constexpr std::size_t more_than_a_buffer = 5'000;
+    recorder record(more_than_a_buffer);
+    for (std::size_t i = 0; i < more_than_a_buffer; ++i)
+        record.note(direction::upstream, 1ns, 2ns, packet());
+    std::FILE* full = std::fopen("/dev/full", "w");
+    ASSERT_NE(full, nullptr);
+    EXPECT_FALSE(record.write(full));
+    std::fclose(full);
+}
+
 TEST(recorder, leaves_out_what_is_cut_short_or_is_not_tcp) {
     const auto whole = packet();
     for (std::size_t size = 0; size < whole.size(); ++size)

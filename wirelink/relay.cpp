@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <stdexcept>
+#include <string>
 #include <system_error>
 
 namespace wirelink {
@@ -55,6 +57,15 @@ void arm(int timer, const delay_line& first, const delay_line& second) {
     ::timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, nullptr);
 }
 
+// A device that was deleted is ready at any time and gives nothing: to wait for it would take the
+// core, at a priority above all others.
+void refuse_gone(const pollfd& device, const char* whose) {
+    if ((device.revents & (POLLERR | POLLHUP | POLLNVAL)) == 0) return;
+    throw std::runtime_error(std::string("the device of the ") + whose +
+                             "'s end is gone; leave both devices where they are until the link "
+                             "ends");
+}
+
 }  // namespace
 
 bool become_punctual() {
@@ -83,6 +94,8 @@ lateness relay(int server, int client, delay_line& upstream, delay_line& downstr
         arm(timer, upstream, downstream);
         if (::poll(watched.data(), watched.size(), -1) < 0 && errno != EINTR) break;
         if (watched[3].revents != 0) break;
+        refuse_gone(watched[0], "server");
+        refuse_gone(watched[1], "client");
         // Setting the timer again clears an expiry that nobody read.
         // What is due goes out between any two arrivals: a flood must not hold up what is in
         // flight.

@@ -16,7 +16,8 @@ bool become_punctual();
 // non-blocking descriptors that give and take one packet a call; `upstream` delays what goes to the
 // server, `downstream` what goes to the client. `record` notes each packet as it is taken; null
 // for none. Nothing is closed. Returns how late packets were given to their end. Throws
-// std::system_error when the host has no timer for it.
+// std::system_error when the host has no timer for it, and std::runtime_error when a device is
+// gone.
 lateness relay(int server, int client, delay_line& upstream, delay_line& downstream, int stop,
                recorder* record = nullptr);
 

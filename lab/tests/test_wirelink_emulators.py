@@ -140,6 +140,59 @@ def test_who_asks_for_netem_is_told_why_there_is_none(wirelink: Path, tmp_path: 
     assert error.startswith("wirelink: tc qdisc add dev wan0 root")
 
 
+def test_a_record_that_does_not_fit_is_named_after_what_was_carried(
+    wirelink: Path, tmp_path: Path
+) -> None:
+    with World(tmp_path, code=2).start(wirelink, "--record=/dev/full") as link:
+        assert link.stdout is not None
+        assert link.stderr is not None
+        link.stdout.readline()
+        link.send_signal(signal.SIGTERM)
+        assert "late_ns" in json.loads(link.stdout.readline())
+        assert link.stderr.read() == "wirelink: /dev/full: No space left on device\n"
+    assert link.returncode == 2
+
+
+def test_a_link_whose_first_line_nobody_gets_is_not_opened(wirelink: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(
+            [str(wirelink), "--rtt-ms=54"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=20,
+        )
+    assert done.returncode == 2
+    assert done.stderr == "wirelink: standard output: No space left on device\n"
+
+
+def test_an_output_that_is_closed_is_no_place_for_a_record(wirelink: Path, tmp_path: Path) -> None:
+    record = tmp_path / "packets"
+    shell = 'exec "$0" --rtt-ms=54 --record="$1" >&-'
+    done = subprocess.run(
+        ["sh", "-c", shell, str(wirelink), str(record)], capture_output=True, text=True, timeout=20
+    )
+    assert done.returncode == 2
+    assert done.stderr == "wirelink: standard output: Bad file descriptor\n"
+    assert record.read_text() == ""
+
+
+@pytest.mark.parametrize("end", ["server", "client"])
+def test_a_device_that_is_deleted_ends_the_link(wirelink: Path, tmp_path: Path, end: str) -> None:
+    with World(tmp_path, code=2).start(wirelink) as link:
+        assert link.stdout is not None
+        assert link.stderr is not None
+        opened = json.loads(link.stdout.readline())
+        user = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+        enter = ["nsenter", *user, "--net", "--target", str(opened[end]["pid"])]
+        try:
+            subprocess.run([*enter, "ip", "link", "del", "wan0"], check=True)
+            assert link.wait(20) == 2
+        finally:
+            link.kill()
+        assert f"the device of the {end}'s end is gone" in link.stderr.read()
+
+
 def refusal(wirelink: Path, *options: str) -> str:
     """What it says on standard error, and nothing else."""
     done = subprocess.run([str(wirelink), *options], capture_output=True, text=True, timeout=20)
@@ -168,6 +221,21 @@ def test_a_rate_that_rounds_to_none_is_not_taken_for_no_limit(wirelink: Path, ra
 def test_without_a_delay_nothing_is_reordered(wirelink: Path) -> None:
     said = refusal(wirelink, "--rtt-ms=0", "--reorder-percent=5")
     assert said.startswith("wirelink: --reorder-percent: ")
+
+
+def test_a_seed_is_not_negative(wirelink: Path) -> None:
+    assert refusal(wirelink, "--rtt-ms=54", "--seed=-1").startswith("--seed: ")
+
+
+@pytest.mark.parametrize("rtt", ["2.01", "8.03"])
+def test_a_round_trip_is_what_was_asked_for(wirelink: Path, rtt: str) -> None:
+    """Also where half of it, in nanoseconds, is a little less than a whole number."""
+    command = [str(wirelink), f"--rtt-ms={rtt}"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as link:
+        assert link.stdout is not None
+        opened = json.loads(link.stdout.readline())
+        link.send_signal(signal.SIGTERM)
+    assert opened["rtt_ns"] == round(float(rtt) * 1e6)
 
 
 @pytest.mark.parametrize(
