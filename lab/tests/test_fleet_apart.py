@@ -233,6 +233,34 @@ def test_whoever_is_not_the_pairs_other_host_is_sent_away(
     waiting.ended()
 
 
+def test_strangers_who_stay_silent_keep_nobody_waiting(identities: Mapping[str, Identity]) -> None:
+    """Each would have the whole time that a handshake may take."""
+    waiting = Waiting(identities["alpha"])
+    silent = [socket.create_connection(("127.0.0.1", waiting.port), timeout=20) for _ in range(2)]
+    with reach_server(PAIR, identities["beta"], waiting.port) as channel:
+        channel.send("clock")
+        assert channel.receive(20) == b'"clock"'
+        for one in silent:
+            assert one.recv(1) == b"", "they are sent away when the other host is here"
+            one.close()
+    waiting.ended()
+
+
+def test_a_crowd_of_strangers_keeps_nobody_out(
+    identities: Mapping[str, Identity], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(channel_module, "_MOST_VISITORS", 2)
+    waiting = Waiting(identities["alpha"])
+    crowd = [socket.create_connection(("127.0.0.1", waiting.port), timeout=20) for _ in range(4)]
+    assert crowd[0].recv(1) == b"", "the first ones go"
+    with reach_server(PAIR, identities["beta"], waiting.port) as channel:
+        channel.send("clock")
+        assert channel.receive(20) == b'"clock"'
+    for one in crowd:
+        one.close()
+    waiting.ended()
+
+
 def test_a_generator_asks_no_other_host_than_the_pairs(identities: Mapping[str, Identity]) -> None:
     waiting = Waiting(identities["gamma"])
     with (

@@ -56,6 +56,15 @@ def test_a_stranger_gets_nothing(reflected: tuple[str, int]) -> None:
     assert measure(*reflected, TOKEN, stream_s=0.01).round_trip_min_ns > 0
 
 
+def test_silent_strangers_keep_nobody_waiting(reflected: tuple[str, int]) -> None:
+    """Each would have the whole time that the other host is waited for."""
+    with (
+        socket.create_connection(reflected, timeout=10),
+        socket.create_connection(reflected, timeout=10),
+    ):
+        assert measure(*reflected, TOKEN, stream_s=0.01).round_trip_min_ns > 0
+
+
 def test_an_unknown_purpose_is_closed(reflected: tuple[str, int]) -> None:
     with socket.create_connection(reflected, timeout=10) as connection:
         connection.sendall(TOKEN + b"?")

@@ -8,11 +8,12 @@ the kernel: by its probes, or by what was sent and is not acknowledged.
 from __future__ import annotations
 
 import json
+import selectors
 import socket
 import ssl
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from wirebench.fleet.certificates import Identity, peer_name
 from wirebench.fleet.hosts import Pair
@@ -25,6 +26,8 @@ MOST_BYTES = 64 * 2**20
 ARRIVAL_S = 60.0
 """How long the server's host waits for the generator's."""
 _HANDSHAKE_S = 10.0
+_MOST_VISITORS = 64
+"""Of more that shake hands at once the first one is sent away. Our own choice."""
 _PROBE_AFTER_S, _PROBE_EVERY_S, _PROBES = 10, 5, 4
 LOST_AFTER_S = _PROBE_AFTER_S + _PROBE_EVERY_S * _PROBES
 """A silent host is lost after half a minute. Our own choice."""
@@ -126,23 +129,70 @@ def await_generator(
 def _accepted(
     listening: socket.socket, context: ssl.SSLContext, pair: Pair, *, deadline: float
 ) -> Channel | None:
-    while (left := deadline - time.monotonic()) > 0:
-        listening.settimeout(left)
-        try:
+    """The generator's host, among those who connect. They shake hands side by side: who connects
+    and stays silent keeps nobody waiting.
+    """
+    listening.setblocking(False)
+    with selectors.DefaultSelector() as selector, ExitStack() as visitors:
+        selector.register(listening, selectors.EVENT_READ)
+        until: dict[ssl.SSLSocket, float] = {}
+
+        def send_away(visitor: ssl.SSLSocket) -> None:
+            del until[visitor]
+            selector.unregister(visitor)
+            visitor.close()
+
+        def send_all_away() -> None:
+            for one in list(until):
+                send_away(one)
+
+        visitors.callback(send_all_away)
+        while (now := time.monotonic()) < deadline:
+            for late in [one for one, end in until.items() if end <= now]:
+                send_away(late)
             with interrupt.waiting():
-                plain, _ = listening.accept()
-        except TimeoutError:
-            return None
-        try:
-            plain.settimeout(_HANDSHAKE_S)
-            connection = context.wrap_socket(plain, server_side=True)
-        except OSError:
-            plain.close()
-            continue
-        if peer_name(connection) == pair.generator:
-            return Channel(connection)
-        connection.close()
+                ready = selector.select(min([deadline, *until.values()]) - now)
+            for key, _ in ready:
+                visitor: ssl.SSLSocket | None = key.data
+                if visitor is not None and visitor not in until:
+                    continue  # sent away for one that came now
+                if visitor is None:
+                    visitor = _admitted(listening, context)
+                    if visitor is None:
+                        continue
+                    selector.register(visitor, selectors.EVENT_READ, visitor)
+                    until[visitor] = time.monotonic() + _HANDSHAKE_S
+                    if len(until) > _MOST_VISITORS:
+                        send_away(next(iter(until)))
+                try:
+                    visitor.do_handshake()
+                except ssl.SSLWantReadError:
+                    selector.modify(visitor, selectors.EVENT_READ, visitor)
+                except ssl.SSLWantWriteError:
+                    selector.modify(visitor, selectors.EVENT_WRITE, visitor)
+                except OSError:
+                    send_away(visitor)
+                else:
+                    if peer_name(visitor) != pair.generator:
+                        send_away(visitor)
+                        continue
+                    del until[visitor]
+                    return Channel(visitor)
     return None
+
+
+def _admitted(listening: socket.socket, context: ssl.SSLContext) -> ssl.SSLSocket | None:
+    """Who connects now; None if that one is gone already."""
+    try:
+        plain, _ = listening.accept()
+    except OSError:
+        return None
+    plain.setblocking(False)
+    try:
+        return context.wrap_socket(plain, server_side=True, do_handshake_on_connect=False)
+    except OSError:
+        plain.close()
+        return None
 
 
 @contextmanager

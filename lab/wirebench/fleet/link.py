@@ -10,6 +10,7 @@ import select
 import socket
 import statistics
 import struct
+import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
@@ -27,6 +28,8 @@ ROUND_TRIPS, FIRST_TRIPS = 1000, 100
 STREAM_S = 1.0
 _BLOCK = 1 << 20
 _PATIENCE_S = 10.0
+_MOST_VISITORS = 64
+"""Who are answered at once. Our own choice."""
 _COUNT = struct.Struct("<Q")
 
 
@@ -46,10 +49,14 @@ FLOOR = TypeAdapter(Floor)
 
 
 def reflect(address: str, token: bytes, *, say: Callable[[int], None], ended: int) -> None:
-    """Answer one connection after another, until ``ended`` (a file descriptor) can be read.
-    ``say`` is told the port. ``OrderError`` if the address is none of this host, ``UnreachedError``
-    if its interface is down.
+    """Answer those who connect, until ``ended`` (a file descriptor) can be read. ``say`` is told
+    the port. ``OrderError`` if the address is none of this host, ``UnreachedError`` if its
+    interface is down.
+
+    Each has a thread, which sleeps beside the one that is measured: who connects and stays silent
+    keeps nobody waiting.
     """
+    room = threading.BoundedSemaphore(_MOST_VISITORS)
     with listen_at(address, whose="this host") as listening:
         say(listening.getsockname()[1])
         while True:
@@ -57,9 +64,10 @@ def reflect(address: str, token: bytes, *, say: Callable[[int], None], ended: in
             if ended in ready:
                 return
             connection, _ = listening.accept()
-            with connection, suppress(OSError):
-                connection.settimeout(_PATIENCE_S)
-                _answer(connection, token)
+            if not room.acquire(blocking=False):
+                connection.close()
+                continue
+            threading.Thread(target=_attend, args=(connection, token, room), daemon=True).start()
 
 
 def measure(address: str, port: int, token: bytes, *, stream_s: float = STREAM_S) -> Floor:
@@ -123,6 +131,13 @@ def _received_per_s(address: str, port: int, token: bytes, stream_s: float) -> f
 
 
 # --- the reflecting side --------------------------------------------------------------------------
+
+
+def _attend(connection: socket.socket, token: bytes, room: threading.Semaphore) -> None:
+    with connection, suppress(OSError):
+        connection.settimeout(_PATIENCE_S)
+        _answer(connection, token)
+    room.release()
 
 
 def _answer(connection: socket.socket, token: bytes) -> None:
