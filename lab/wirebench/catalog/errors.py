@@ -22,6 +22,10 @@ class CatalogError(Exception):
     """
 
 
+class UnavailableError(CatalogError):
+    """What the user wrote is right, and what it names is not there now."""
+
+
 def explain(error: ValidationError, *, path: Path | str) -> str:
     """The errors of a file, one line each, in the form all of the lab's messages have."""
     lines = []

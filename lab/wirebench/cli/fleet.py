@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.errors import UnavailableError
 from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import Jobs, check_folder, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
@@ -180,6 +181,10 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
         missing = cluster.wait_for(set(file.hosts), timeout_s=wait_s)
         hosts = _describe(cluster)
         strangers = cluster.presence.strangers
+        absent = [
+            cluster.failure(name) or f"host {name}: expected its worker in {wait_s:g} s, got none"
+            for name in sorted(missing)
+        ]
         links = _links(cluster, missing)
     for name, one in hosts.items():
         out.print(
@@ -198,8 +203,8 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
         )
     for line in differences(hosts) or ["no differences that are known to matter"] * bool(hosts):
         out.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
-    for name in sorted(missing):
-        say_error(f"host {name}: expected its worker in {wait_s:g} s, got none")
+    for line in absent:
+        say_error(line)
     _say_strangers(file, strangers)
     refused = refusals(hosts)
     for line in refused:
@@ -271,7 +276,8 @@ def run(
     'show', 'compare' and the others read it. What hosts differ by is in every interval. A host that
     is lost keeps its blocks until it comes back, and others run more in the meantime.
 
-    Exit codes are those of 'run', and 69 when no host is left; --resume completes the run.
+    Exit codes are those of 'run', and 69 when no host is there, or none is left; --resume completes
+    the run.
     """
     from wirebench.fleet.hosts import read_fleet
 
@@ -344,15 +350,20 @@ class FleetSite:
         return entered()
 
     def _hosts(self, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
-        """Those that are there and can measure. ``CatalogError`` if there are none, or if they
-        cannot be in one run.
+        """Those that are there and can measure. ``UnavailableError`` if there are none,
+        ``CatalogError`` if they cannot be in one run.
         """
         from wirebench.fleet.parity import differences, refusals
 
         wanted = self.fleet.measuring
         missing = cluster.wait_for(set(wanted), timeout_s=self.wait_s)
         for name in sorted(missing):
-            say_warning(f"host {name} is not here yet; it gets blocks once it is")
+            why = cluster.failure(name)
+            say_warning(
+                f"{why}; the run goes on without it"
+                if why is not None
+                else f"host {name} is not here yet; it gets blocks once it is"
+            )
         _say_strangers(self.fleet, cluster.presence.strangers)
         hosts = {name: one for name, one in _describe(cluster).items() if name in wanted}
         if not hosts:
@@ -362,7 +373,7 @@ class FleetSite:
             if spare:
                 say_warning(f"in no pair, so that they get no blocks: {spare}")
             if all(missing.intersection(pair.hosts) for pair in pairs.values()):
-                raise CatalogError(
+                raise UnavailableError(
                     f"{self.fleet.path}: expected both hosts of a pair, got"
                     f" {', '.join(sorted(hosts))}"
                 )
@@ -397,7 +408,7 @@ def _describe(cluster: Cluster) -> dict[str, dict[str, Any]]:
     try:
         return describe_hosts(cluster, _commands())
     except HostError as error:
-        raise CatalogError(f"{cluster.fleet.path}: {error}") from error
+        raise UnavailableError(f"{cluster.fleet.path}: {error}") from error
 
 
 def _commands() -> list[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.catalog.errors import UnavailableError
 from wirebench.cli.arguments import check_folder, check_output
 from wirebench.cli.console import (
     EXIT_FAILED,
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 _OWN_FILES = {"load", "merged"}
 """Besides those of the hosts, by their names."""
 
-_NOBODY = "its worker is not here; the load goes on without it"
+_WITHOUT = "the load goes on without it"
 
 
 def load(
@@ -115,10 +116,14 @@ def load(
 
     with Cluster(file) as cluster:
         missing = cluster.wait_for(set(file.hosts), timeout_s=wait_s)
-        if server in missing:
-            raise CatalogError(f"{file.path}: host {server}: expected its worker, got none")
-        for name in sorted(missing):
-            say_warning(f"host {name}: {_NOBODY}")
+        absent = {
+            name: cluster.failure(name) or f"host {name}: expected its worker, got none"
+            for name in sorted(missing)
+        }
+        if server in absent:
+            raise UnavailableError(f"{file.path}: {absent[server]}")
+        for why in absent.values():
+            say_warning(f"{why}; {_WITHOUT}")
         if not cluster.idle:
             raise file.without_workers(wait_s)
         generators = Generators(

@@ -15,6 +15,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.contestants import find_root
+from wirebench.catalog.errors import UnavailableError
 from wirebench.cli.app import make_app
 from wirebench.cli.console import (
     EXIT_BUG,
@@ -36,7 +37,7 @@ def run_app(arguments: Sequence[str]) -> int:
         )
     except CatalogError as error:
         say_error(str(error))
-        return EXIT_USAGE
+        return EXIT_UNAVAILABLE if isinstance(error, UnavailableError) else EXIT_USAGE
     except typer.TyperException as error:
         # With standalone_mode off these are only what the user typed: an unknown command, option or
         # value.

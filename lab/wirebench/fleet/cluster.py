@@ -96,6 +96,7 @@ class Cluster:
         self._asked: dict[object, str] = {}
         """The hosts that are busy, by the key of what they are doing."""
         self._number = 0
+        self._failures: dict[str, str] = {}
 
     def __enter__(self) -> Cluster:
         make_quiet(lost_after_s=self.fleet.lost_after_s)
@@ -117,15 +118,15 @@ class Cluster:
                             "dashboard_address": NO_PAGES,
                         },
                     },
-                    workers=dict(_by_ssh(self.fleet)),
+                    workers=dict(_by_ssh(self.fleet, self._failures)),
                     security=security,
                 )
             )
         except Exception as error:
             self._stack.close()
-            why = reason(error)  # that of a worker by ssh names its host
-            what = "" if why.startswith("host ") else f"listen at {self.fleet.scheduler}: "
-            raise CatalogError(f"{self.fleet.path}: {what}{why}") from error
+            raise CatalogError(
+                f"{self.fleet.path}: listen at {self.fleet.scheduler}: {reason(error)}"
+            ) from error
         slow_down(self._cluster.scheduler)
         self._cluster.sync(self._watch)
         self._client = self._stack.enter_context(distributed.Client(self._cluster))
@@ -149,12 +150,20 @@ class Cluster:
         return dict(self.presence.here)
 
     def wait_for(self, names: set[str], *, timeout_s: float) -> set[str]:
-        """Wait until these hosts are here. Returns those that are not."""
+        """Wait until these hosts are here, but for those that cannot come. Returns those that are
+        not.
+        """
         deadline = time.monotonic() + timeout_s
-        while (missing := names - set(self.present())) and time.monotonic() < deadline:
+        while (missing := names - set(self.present())) - set(self._failures):
+            if time.monotonic() > deadline:
+                break
             with waiting():
                 time.sleep(_LOOK_S / 5)
         return missing
+
+    def failure(self, host: str) -> str | None:
+        """Why there is no worker on a host that is reached by ssh, as far as is known."""
+        return self._failures.get(host)
 
     @property
     def idle(self) -> list[str]:
@@ -242,11 +251,15 @@ class Cluster:
         del self._asked[future.key]
 
 
-def _by_ssh(fleet: FleetFile) -> Mapping[str, Mapping[str, Any]]:
+def _by_ssh(fleet: FleetFile, failures: dict[str, str]) -> Mapping[str, Mapping[str, Any]]:
     return {
         host.name: {
             "cls": SshWorker,
-            "options": {"host": host, "certificates": fleet.certificates / host.name},
+            "options": {
+                "host": host,
+                "certificates": fleet.certificates / host.name,
+                "failures": failures,
+            },
         }
         for host in fleet.hosts.values()
         if host.ssh is not None

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from wirebench.catalog.errors import CatalogError, explain
+from wirebench.catalog.errors import CatalogError, UnavailableError, explain
 
 FLEET_FILE = "fleet.toml"
 SCHEDULER = "scheduler"
@@ -76,9 +76,9 @@ class FleetFile:
         host = f"[{self.listen}]" if ":" in self.listen else self.listen
         return f"tls://{host}:{self.port}"
 
-    def without_workers(self, waited_s: float) -> CatalogError:
+    def without_workers(self, waited_s: float) -> UnavailableError:
         """That no host came."""
-        return CatalogError(
+        return UnavailableError(
             f"{self.path}: expected the worker of a host at {self.scheduler} within {waited_s:g} s,"
             " got none; 'wirebench fleet init' says how to start one"
         )
