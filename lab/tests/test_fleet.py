@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import stat
 from collections.abc import Callable
 from dataclasses import replace
@@ -20,7 +22,7 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.cli.console import EXIT_USAGE
 from wirebench.cli.fleet import command_with
 from wirebench.cli.main import run_app
-from wirebench.fleet import bundles
+from wirebench.fleet import bundles, child
 from wirebench.fleet.bundles import BundleError, Packed, pack, pack_contestant
 from wirebench.fleet.certificates import (
     AUTHORITY_KEY_FILE,
@@ -36,7 +38,7 @@ from wirebench.fleet.orders import TRIAL, BlockOrder, OrderError, read_trial
 from wirebench.fleet.parity import differences, refusals
 from wirebench.fleet.place import HostPlace
 from wirebench.fleet.ssh import split_address
-from wirebench.fleet.worker import clean_environment
+from wirebench.fleet.worker import clean_environment, reason
 from wirebench.report.provenance import host_rows
 from wirebench.store.jsonl import LineFile
 
@@ -316,6 +318,37 @@ def order(attempt: str = "a-1") -> BlockOrder:
         hardware_threads=2,
         bundles={},
         builds={},
+    )
+
+
+def full_disk(*_arguments: Any) -> None:
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_bundle_that_does_not_fit_leaves_nothing_and_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "program").write_text("x")
+    packed = pack([(tmp_path / "program", "bin/program")])
+    place = HostPlace(folder=tmp_path / "host")
+    monkeypatch.setattr(os, "fsync", full_disk)
+    with pytest.raises(BundleError) as why:
+        place.receive(packed.digest, packed.files, packed.content)
+    assert reason(why.value) == (
+        f"{tmp_path}/host/bundles: expected to keep a bundle of {len(packed.content):,} bytes, got:"
+        " No space left on device"
+    )
+    assert list((tmp_path / "host" / "bundles").iterdir()) == []
+
+
+def test_a_full_disk_under_a_block_is_said_in_a_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = HostPlace(folder=tmp_path).take(order())
+    monkeypatch.setattr(child, "measure", full_disk)
+    assert child.main(["measure", str(tmp_path), str(path)]) == child.REFUSED
+    assert capsys.readouterr().err == (
+        f"{tmp_path}: No space left on device; what was stored before is kept\n"
     )
 
 

@@ -62,7 +62,7 @@ from wirebench.run.measure import not_run
 from wirebench.run.sound import UntilSound
 from wirebench.run.spec import spec_of
 from wirebench.stats import repeat_reason
-from wirebench.store.jsonl import LineFile
+from wirebench.store.jsonl import LineFile, no_room
 from wirebench.trial.apart import GeneratorLostError
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -112,13 +112,18 @@ def main(arguments: Sequence[str]) -> int:
         return _say(error, UNREACHED)
     except (BundleError, CatalogError, OrderError) as error:
         return _say(error, REFUSED)
+    except OSError as error:
+        if (full := no_room(error)) is None:
+            raise
+        where = "" if error.filename else f"{arguments[1]}: "
+        return _say(f"{where}{full}", REFUSED)
     except Interrupted:
         return WORKER_GONE
     print(f"expected what to do, got {list(arguments)}", file=sys.stderr)
     return REFUSED
 
 
-def _say(error: Exception, code: int) -> int:
+def _say(error: Exception | str, code: int) -> int:
     print(" ".join(str(error).split()), file=sys.stderr)
     return code
 

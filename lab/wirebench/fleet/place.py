@@ -16,7 +16,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,7 +40,9 @@ class HostPlace:
         return self._bundle(digest, "tar").exists()
 
     def receive(self, digest: str, files: Mapping[str, str], content: bytes) -> None:
-        """Keep a bundle. ``BundleError`` if it is not the one of that name."""
+        """Keep a bundle. ``BundleError`` if it is not the one of that name, or does not fit on the
+        disk.
+        """
         if bundles.list_digest(files) != digest:
             raise BundleError(f"bundle {digest[:12]}: expected its list of files, got another")
         if len(content) > MOST_BYTES:
@@ -48,9 +50,15 @@ class HostPlace:
                 f"bundle {digest[:12]}: expected at most {MOST_BYTES:,} bytes, got {len(content):,}"
             )
         target = self._bundle(digest, "tar")
-        target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(self._bundle(digest, "json"), json.dumps(files, sort_keys=True).encode())
-        _replace(target, content)
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            _replace(self._bundle(digest, "json"), json.dumps(files, sort_keys=True).encode())
+            _replace(target, content)
+        except OSError as error:
+            raise BundleError(
+                f"{target.parent}: expected to keep a bundle of {len(content):,} bytes, got:"
+                f" {error.strerror}"
+            ) from None
 
     def root(self, run: str, *, seed: int, host: str) -> Path:
         """What the run's contestants run below. Its length differs between hosts, as the paths of
@@ -171,8 +179,13 @@ class HostPlace:
 
 def _replace(path: Path, content: bytes) -> None:
     scratch = path.with_name(f".{path.name}.new")
-    with scratch.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    scratch.replace(path)
+    try:
+        with scratch.open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except OSError:
+        with suppress(OSError):
+            scratch.unlink()
+        raise
