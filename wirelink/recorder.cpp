@@ -24,21 +24,44 @@ std::string flags_text(std::uint8_t flags) {
     return text.empty() ? "-" : text;
 }
 
-}  // namespace
+constexpr std::uint32_t tcp = 6;
+constexpr std::size_t shortest_tcp_header = 20;
 
-std::optional<tcp_segment> parse_tcp(std::span<const std::byte> packet) {
-    constexpr std::size_t shortest_header = 20;  // of IPv4 and of TCP alike
-    constexpr std::uint32_t tcp = 6;
-    if (packet.size() < shortest_header || number_at(packet, 0, 1) >> 4U != 4) return std::nullopt;
+// From the header of TCP to the end of the packet; nothing where that is not all there.
+std::optional<std::span<const std::byte>> tcp_of_ipv4(std::span<const std::byte> packet) {
+    constexpr std::size_t shortest_header = 20;
+    if (packet.size() < shortest_header) return std::nullopt;
     const std::size_t ip_bytes = (number_at(packet, 0, 1) & 15U) * std::size_t{4};
     const std::size_t total = number_at(packet, 2, 2);
     const bool fragment = (number_at(packet, 6, 2) & 0x1fffU) != 0;
     if (ip_bytes < shortest_header || total > packet.size() || number_at(packet, 9, 1) != tcp ||
-        fragment || total < ip_bytes + shortest_header)
+        fragment || total < ip_bytes + shortest_tcp_header)
         return std::nullopt;
-    const auto header = packet.subspan(ip_bytes, total - ip_bytes);
+    return packet.subspan(ip_bytes, total - ip_bytes);
+}
+
+// Kernels put no extension header before that of TCP, but for programs that ask for one.
+std::optional<std::span<const std::byte>> tcp_of_ipv6(std::span<const std::byte> packet) {
+    constexpr std::size_t ip_bytes = 40;
+    if (packet.size() < ip_bytes) return std::nullopt;
+    const std::size_t carried = number_at(packet, 4, 2);
+    if (number_at(packet, 6, 1) != tcp || carried < shortest_tcp_header ||
+        carried > packet.size() - ip_bytes)
+        return std::nullopt;
+    return packet.subspan(ip_bytes, carried);
+}
+
+}  // namespace
+
+std::optional<tcp_segment> parse_tcp(std::span<const std::byte> packet) {
+    if (packet.empty()) return std::nullopt;
+    const std::uint32_t version = number_at(packet, 0, 1) >> 4U;
+    if (version != 4 && version != 6) return std::nullopt;
+    const auto found = version == 4 ? tcp_of_ipv4(packet) : tcp_of_ipv6(packet);
+    if (!found) return std::nullopt;
+    const auto header = *found;
     const std::size_t tcp_bytes = (number_at(header, 12, 1) >> 4U) * std::size_t{4};
-    if (tcp_bytes < shortest_header || tcp_bytes > header.size()) return std::nullopt;
+    if (tcp_bytes < shortest_tcp_header || tcp_bytes > header.size()) return std::nullopt;
     return tcp_segment{
         .source_port = static_cast<std::uint16_t>(number_at(header, 0, 2)),
         .target_port = static_cast<std::uint16_t>(number_at(header, 2, 2)),

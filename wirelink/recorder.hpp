@@ -22,7 +22,7 @@ struct tcp_segment {
     std::uint32_t payload_bytes = 0;
 };
 
-// The header of a whole IPv4 packet that carries TCP; nothing for any other bytes.
+// The header of a whole packet of IPv4 or IPv6 that carries TCP; nothing for any other bytes.
 std::optional<tcp_segment> parse_tcp(std::span<const std::byte> packet);
 
 // Keeps the first `max_packets` packets, in memory taken at once: nothing is allocated or written

@@ -69,7 +69,8 @@ TEST(recorder, leaves_out_what_is_cut_short_or_is_not_tcp) {
         changed[at] = static_cast<std::byte>(value);
         return parse_tcp(changed).has_value();
     };
-    EXPECT_FALSE(with(0, 0x65)) << "IPv6";
+    EXPECT_FALSE(with(0, 0x65)) << "IPv6 without its header";
+    EXPECT_FALSE(with(0, 0x55)) << "no version of IP";
     EXPECT_FALSE(with(0, 0x44)) << "an IPv4 header of 16 bytes";
     EXPECT_FALSE(with(0, 0x4f)) << "an IPv4 header longer than the packet";
     EXPECT_FALSE(with(3, 39)) << "a length without a whole TCP header";
@@ -78,6 +79,35 @@ TEST(recorder, leaves_out_what_is_cut_short_or_is_not_tcp) {
     EXPECT_FALSE(with(32, 0x40)) << "a TCP header of 16 bytes";
     EXPECT_FALSE(with(32, 0xf0)) << "a TCP header longer than the packet";
     EXPECT_TRUE(with(40, 0));
+}
+
+// The same segment behind the fixed header of IPv6.
+std::vector<std::byte> packet_of_ipv6() {
+    const auto of_ipv4 = packet();
+    const auto segment = std::span(of_ipv4).subspan(20);
+    std::vector<std::byte> bytes(40);
+    bytes[0] = std::byte{0x60};
+    bytes[5] = static_cast<std::byte>(segment.size());
+    bytes[6] = std::byte{6};
+    bytes.insert(bytes.end(), segment.begin(), segment.end());
+    return bytes;
+}
+
+TEST(recorder, keeps_tcp_over_ipv6_as_well) {
+    const auto whole = packet_of_ipv6();
+    recorder record(10);
+    record.note(direction::upstream, 5us, 27ms, whole);
+    EXPECT_EQ(written(record), "wirelink-packets/1 all\n5000 27000000 up 4660 SA 256 513 3\n");
+    for (std::size_t size = 0; size < whole.size(); ++size)
+        EXPECT_FALSE(parse_tcp(std::span(whole).first(size))) << size;
+    const auto with = [&](std::size_t at, int value) {
+        auto changed = whole;
+        changed[at] = static_cast<std::byte>(value);
+        return parse_tcp(changed).has_value();
+    };
+    EXPECT_FALSE(with(5, 19)) << "a length without a whole TCP header";
+    EXPECT_FALSE(with(6, 17)) << "UDP";
+    EXPECT_FALSE(with(6, 0)) << "an extension header";
 }
 
 }  // namespace wirelink::recorder_test
