@@ -166,6 +166,38 @@ def test_a_missing_certificate_is_named(tmp_path: Path) -> None:
         Identity(folder=tmp_path).security()
 
 
+def test_the_folder_of_another_host_is_refused_before_the_other_hosts_of_pairs_refuse_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_certificates(tmp_path, ["alpha", "beta"])
+    words = ["fleet", "worker", "--host", "beta", "--certificates", str(tmp_path / "alpha")]
+    folder = ["--folder", str(tmp_path / "work"), "tls://127.0.0.1:1"]
+    assert run_app([*words, *folder]) == EXIT_USAGE
+    said = " ".join(capsys.readouterr().err.split())
+    assert (
+        f"alpha/{CERTIFICATE_FILE}: expected the certificate of host beta, got that of alpha"
+        in (said)
+    )
+    Identity(folder=tmp_path / "beta").check_name("beta")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--folder", "/dev/null/x", "tls://127.0.0.1:1"], "--folder: expected a folder, got"),
+        (["tls://127.0.0.1:0"], "SCHEDULER: expected tls://HOST:PORT, got 'tls://127.0.0.1:0'"),
+        (["tls://127.0.0.1:65536"], "SCHEDULER: expected tls://HOST:PORT"),
+    ],
+)
+def test_a_worker_that_cannot_work_says_what_is_wrong_with_its_words(
+    words: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    make_certificates(tmp_path, ["alpha"])
+    own = ["fleet", "worker", "--host", "alpha", "--certificates", str(tmp_path / "absent")]
+    assert run_app([*own, *words]) == EXIT_USAGE
+    assert message in " ".join(capsys.readouterr().err.split())
+
+
 def test_a_certificate_that_is_not_valid_now_is_named_before_anybody_refuses_it(
     tmp_path: Path,
 ) -> None:

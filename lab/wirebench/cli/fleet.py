@@ -147,8 +147,11 @@ def worker(
     make_quiet()
     from wirebench.fleet.worker import WorkerSettings, serve
 
-    if not re.fullmatch(r"tls://(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}", scheduler):
+    where = r"tls://(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):([0-9]{1,5})"
+    found = re.fullmatch(where, scheduler)
+    if found is None or not 1 <= int(found[2]) <= 65_535:
         raise CatalogError(f"SCHEDULER: expected tls://HOST:PORT, got {scheduler!r}")
+    check_folder("--folder", folder)
     out = console()
     serve(
         WorkerSettings(

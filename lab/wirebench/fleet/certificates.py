@@ -60,6 +60,22 @@ class Identity:
             tls_worker_key=key,
         )
 
+    def check_name(self, host: str) -> None:
+        """``CatalogError`` if the certificate is another host's, which the other host of a pair
+        would send away without a word.
+        """
+        from cryptography import x509
+
+        file = self.folder / CERTIFICATE_FILE
+        own = x509.load_pem_x509_certificate(file.read_bytes())
+        names = own.subject.get_attributes_for_oid(x509.NameOID.COMMON_NAME)
+        if host not in [one.value for one in names]:
+            whose = ", ".join(str(one.value) for one in names) or "nobody"
+            raise CatalogError(
+                f"{file}: expected the certificate of host {host}, got that of {whose}; each host"
+                " gets the folder of its own name"
+            )
+
     def context(self, *, server_side: bool) -> ssl.SSLContext:
         """For a connection between two hosts, of which each shows its certificate. Whose it is says
         ``peer_name()``. ``CatalogError`` if a file is missing.

@@ -248,6 +248,7 @@ class WorkerSettings:
 def serve(settings: WorkerSettings, say: Callable[[str], None]) -> None:
     """Serve schedulers at this address, one after another, until SIGTERM or SIGINT."""
     security = settings.identity.security()
+    settings.identity.check_name(settings.host)
     settings.folder.mkdir(parents=True, exist_ok=True)
     side = HostSide(settings.host, HostPlace(folder=settings.folder), settings.identity)
     os.sched_setaffinity(0, {side.housekeeping})
