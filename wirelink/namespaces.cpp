@@ -21,6 +21,11 @@
 namespace wirelink {
 namespace {
 
+// A container's root has often neither capability.
+constexpr const char* what_allows_it =
+    "run as root with CAP_SYS_ADMIN and CAP_NET_ADMIN (in a container: --cap-add), or allow user "
+    "namespaces to this user";
+
 [[noreturn]] void fail(const std::string& what, const std::string& remedy) {
     throw setup_error(what + ": " + std::strerror(errno) + "; " + remedy);
 }
@@ -31,7 +36,7 @@ void write_file(const char* path, const std::string& text) {
         const int error = errno;
         if (file >= 0) ::close(file);
         errno = error;
-        fail(std::string("writing ") + path, "run as root, or allow user namespaces to this user");
+        fail(std::string("writing ") + path, what_allows_it);
     }
     ::close(file);
 }
@@ -59,8 +64,7 @@ int open_tun(const std::string& device) {
     device.copy(request.ifr_name, IFNAMSIZ - 1);
     request.ifr_flags = IFF_TUN | IFF_NO_PI;
     if (::ioctl(tun, TUNSETIFF, &request) < 0) {
-        fail("creating the TUN device " + device,
-             "run as root, or allow user namespaces to this user");
+        fail("creating the TUN device " + device, what_allows_it);
     }
     return tun;
 }
@@ -93,9 +97,7 @@ void set_queue(const std::string& device, std::uint32_t packets) {
     const int error = told ? -answer.error.error : errno;
     if (control >= 0) ::close(control);
     errno = error;
-    if (!told || error != 0)
-        fail("setting the queue of " + device,
-             "run as root, or allow user namespaces to this user");
+    if (!told || error != 0) fail("setting the queue of " + device, what_allows_it);
 }
 
 pid_t start_holder() {
@@ -153,23 +155,22 @@ void configure(const std::string& device, const std::string& address, const char
         fail("opening a socket to configure " + device, "check the limits of this process");
     ifreq request{};
     device.copy(request.ifr_name, IFNAMSIZ - 1);
-    const char* remedy = "run as root, or allow user namespaces to this user";
     request.ifr_addr = ipv4(address);
     if (::ioctl(control, SIOCSIFADDR, &request) < 0)
-        fail("setting the address of " + device, remedy);
+        fail("setting the address of " + device, what_allows_it);
     request.ifr_addr = ipv4(netmask);
     if (::ioctl(control, SIOCSIFNETMASK, &request) < 0)
-        fail("setting the netmask of " + device, remedy);
+        fail("setting the netmask of " + device, what_allows_it);
     if (::ioctl(control, SIOCGIFFLAGS, &request) < 0)
-        fail("reading the flags of " + device, remedy);
+        fail("reading the flags of " + device, what_allows_it);
     request.ifr_flags = static_cast<short>(request.ifr_flags | IFF_UP);
-    if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, remedy);
+    if (::ioctl(control, SIOCSIFFLAGS, &request) < 0) fail("bringing up " + device, what_allows_it);
     ::close(control);
 }
 
 endpoint::endpoint(const std::string& own_address) : address(own_address) {
     if (::unshare(CLONE_NEWNET) < 0) {
-        fail("creating a network namespace", "run as root, or allow user namespaces to this user");
+        fail("creating a network namespace", what_allows_it);
     }
     configure("lo", "127.0.0.1", "255.0.0.0");
     holder = start_holder();
@@ -181,7 +182,7 @@ void endpoint::enter() const {
     if (name < 0) fail("opening " + path, "mount /proc");
     const int entered = ::setns(name, CLONE_NEWNET);
     ::close(name);
-    if (entered < 0) fail("entering " + path, "run as root, or allow user namespaces to this user");
+    if (entered < 0) fail("entering " + path, what_allows_it);
 }
 
 void endpoint::add_tun(const std::string& device) {

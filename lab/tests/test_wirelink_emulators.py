@@ -177,6 +177,21 @@ def test_an_output_that_is_closed_is_no_place_for_a_record(wirelink: Path, tmp_p
     assert record.read_text() == ""
 
 
+def test_a_root_that_may_not_make_namespaces_is_told_what_it_lacks(wirelink: Path) -> None:
+    """As in a container."""
+    less = ["setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin"]
+    if os.geteuid() != 0 or subprocess.run([*less, "true"], capture_output=True).returncode:
+        pytest.skip("needs root and setpriv")
+    done = subprocess.run(
+        [*less, str(wirelink), "--rtt-ms=54"], capture_output=True, text=True, timeout=20
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(
+        "wirelink: creating a network namespace: Operation not permitted; run as root with"
+        " CAP_SYS_ADMIN"
+    )
+
+
 @pytest.mark.parametrize("end", ["server", "client"])
 def test_a_device_that_is_deleted_ends_the_link(wirelink: Path, tmp_path: Path, end: str) -> None:
     with World(tmp_path, code=2).start(wirelink) as link:
