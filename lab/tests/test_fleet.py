@@ -33,11 +33,10 @@ from wirebench.fleet.certificates import (
     make_certificates,
 )
 from wirebench.fleet.cores import share_cores
-from wirebench.fleet.hosts import read_fleet
+from wirebench.fleet.hosts import read_fleet, split_address
 from wirebench.fleet.orders import TRIAL, BlockOrder, OrderError, read_trial
 from wirebench.fleet.parity import differences, refusals
 from wirebench.fleet.place import HostPlace
-from wirebench.fleet.ssh import split_address
 from wirebench.fleet.worker import clean_environment, reason
 from wirebench.report.provenance import host_rows
 from wirebench.store.jsonl import LineFile
@@ -74,6 +73,13 @@ def test_a_fleet_file_names_its_hosts_and_the_scheduler(tmp_path: Path) -> None:
         ('listen = "x"\n[hosts."../a"]\n', "hosts"),
         # What would be an option of ssh, not a name.
         ('listen = "x"\n[hosts.a]\nssh = "-oProxyCommand=x"\n', "hosts.a.ssh: expected"),
+        *(
+            (
+                f'listen = "x"\n[hosts.a]\nssh = "{ssh}"\n',
+                "hosts.a.ssh: expected [user@]name[:port]",
+            )
+            for ssh in ("me@", "b:x", "b:0", "b:65536", "b:", "[::1]:x", "[]")
+        ),
         ('listen = "x"\n[hosts]\na = "me@x"\n', "hosts.a: expected a table, got 'me@x'"),
         ('listen = "x"\n[hosts.scheduler]\n', "hosts.scheduler: expected another name"),
         ("[[", "expected TOML"),
@@ -106,6 +112,9 @@ def test_without_a_fleet_file_the_help_that_shows_one_is_named(tmp_path: Path) -
         ("me@alpha", ("me", "alpha", None)),
         ("me@alpha:2222", ("me", "alpha", 2222)),
         ("fd00::1", (None, "fd00::1", None)),
+        ("::1", (None, "::1", None)),
+        ("me@[fd00::1]:2222", ("me", "fd00::1", 2222)),
+        ("[fd00::1]", (None, "fd00::1", None)),
     ],
 )
 def test_ssh_names(text: str, parts: tuple[str | None, str, int | None]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -9,7 +10,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from wirebench.catalog.errors import CatalogError, UnavailableError, explain
 
@@ -84,6 +85,22 @@ class FleetFile:
         )
 
 
+def split_address(text: str) -> tuple[str | None, str, int | None]:
+    """``[user@]name[:port]`` as user, name and port; an address of IPv6 before a port stands in
+    brackets. ``ValueError`` for anything else.
+    """
+    user, _, where = text.rpartition("@")
+    bracketed = re.fullmatch(r"\[([^\[\]]+)\](?::([0-9]{1,5}))?", where)
+    # More than one colon: an address of IPv6.
+    plain = re.fullmatch(r"([^\[\]:]+)(?::([0-9]{1,5}))?|([^\[\]]*:[^\[\]]*:[^\[\]]*)", where)
+    if (found := bracketed or plain) is None:
+        raise ValueError("expected [user@]name[:port]")
+    name, port, *rest = found.groups()
+    if port is not None and not 1 <= int(port) <= 65_535:
+        raise ValueError("expected [user@]name[:port] with a port from 1 to 65535")
+    return user or None, name or rest[0], int(port) if port is not None else None
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -91,6 +108,13 @@ class _Strict(BaseModel):
 class _Host(_Strict):
     ssh: _Line | None = None
     command: _Line = "wirebench"
+
+    @field_validator("ssh")
+    @classmethod
+    def _is_an_address(cls, text: str | None) -> str | None:
+        if text is not None:
+            split_address(text)
+        return text
 
 
 class _Pair(_Strict):

@@ -11,19 +11,10 @@ from typing import Any
 
 from distributed.deploy.spec import ProcessInterface
 
-from wirebench.fleet.hosts import Host
+from wirebench.fleet.hosts import Host, split_address
 
 REMOTE_FOLDER = ".config/wirebench/fleet"
 """Below the home folder of the ssh user: the host's certificate and key."""
-
-
-def split_address(text: str) -> tuple[str | None, str, int | None]:
-    """``[user@]name[:port]`` as user, name and port."""
-    user, _, where = text.rpartition("@")
-    name, colon, port = where.rpartition(":")
-    if colon and port.isdigit() and ":" not in name:
-        return user or None, name, int(port)
-    return user or None, where, None
 
 
 CONNECT_S = 30.0
