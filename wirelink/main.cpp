@@ -195,7 +195,9 @@ int main(int argc, char** argv) {
         ->capture_default_str();
     // An unsigned number would take -1 as its largest value.
     app.add_option("--seed", each_way.seed, "Seed of loss, reordering and jitter")
-        ->check(CLI::NonNegativeNumber);
+        ->check([](const std::string& text) {
+            return text.find('-') == std::string::npos ? "" : "expected 0 or more, got " + text;
+        });
     app.add_option(
         "--record", record.path,
         "At the end, write times, flags, numbers and lengths of TCP packets to this file; not "
