@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from misbehaving.support import contestant
+from wirebench.catalog.model import Contestant, Needs
 from wirebench.footprint import cargo, go, npm, pip
 from wirebench.footprint.graph import with_parts
-from wirebench.footprint.model import FootprintError
+from wirebench.footprint.model import FootprintError, Site
 
 STARLETTE = """\
 Metadata-Version: 2.4
@@ -71,6 +74,70 @@ def test_an_spdx_expression_keeps_all_its_parts(stated: str, licence: str | None
     assert found.licence == licence
 
 
+def test_what_an_environment_begins_with_counts_where_a_package_needs_it() -> None:
+    tool = "Name: setuptools\nVersion: 65\nRequires-Dist: starlette; extra == 'core'\n"
+    event = "Name: zope.event\nVersion: 6\nRequires-Dist: setuptools>=60\n"
+    for asked in ("; extra == 'fast'", "; python_version < '3'"):
+        (found,) = pip.packages_of([(event.replace(">=60", asked), 10), (tool, 20)])
+        assert (found.name, found.direct) == ("zope.event", True)
+    found = pip.packages_of([(event, 10), (tool, 20), (PIP, 40)])
+    assert [(one.name, one.direct) for one in found] == [
+        ("zope.event", True),
+        ("setuptools", False),
+    ]
+    (starlette,) = pip.packages_of([(STARLETTE, 10), (tool, 20)])
+    assert starlette.direct  # what setuptools may ask for says nothing of the contestant
+
+
+def site_of(one: Contestant, folder: Path, *, said: str = "") -> Site:
+    return Site(
+        contestant=one, root=folder, build=folder, cache=folder, command=(), ask=lambda _: said
+    )
+
+
+def distribution(packages: Path, name: str, files: dict[str, int]) -> None:
+    """As pip installs it."""
+    own = f"{name}-1.0.dist-info"
+    (packages / own).mkdir(parents=True)
+    (packages / own / "METADATA").write_text(f"Name: {name}\nVersion: 1.0\n")
+    for file, size in files.items():
+        (packages / file).parent.mkdir(parents=True, exist_ok=True)
+        (packages / file).write_bytes(b"x" * size)
+    listed = [f"{file},sha256=x,{size}" for file, size in files.items()]
+    rows = [*listed, f"{own}/METADATA,sha256=x,1", f"{own}/RECORD,,"]
+    (packages / own / "RECORD").write_text("\n".join(rows) + "\n")
+
+
+def test_what_python_s_environment_begins_with_is_not_shipped(tmp_path: Path) -> None:
+    folder, packages = tmp_path / "own", tmp_path / "venv/lib/python3.11/site-packages"
+    folder.mkdir()
+    (folder / "requirements.txt").write_bytes(b"a==1.0\n")
+    distribution(packages, "a", {"a/__init__.py": 700, "a/wheel/x.py": 50, "../../../bin/a": 8})
+    distribution(packages, "setuptools", {"setuptools/x.py": 3000, "pkg_resources/x.py": 4000})
+    (packages / "a/__pycache__").mkdir()
+    (packages / "a/__pycache__/__init__.pyc").write_bytes(b"x" * 900)
+    own = packages / "a-1.0.dist-info"
+    data = sum((own / name).stat().st_size for name in ("METADATA", "RECORD"))
+    site = site_of(contestant("some", folder), tmp_path)
+    assert {one.name: one.bytes for one in pip.pieces(site)} == {
+        "packages of the virtual environment": 700 + 50 + 8 + data,
+        "the contestant's own files": 7,
+    }
+
+
+def test_a_library_of_python_s_own_needs_no_packages(tmp_path: Path) -> None:
+    (tmp_path / "client.py").write_bytes(b"12345")
+    one = replace(contestant("some", tmp_path), needs=Needs(debian=("python3",)))
+    assert pip.read(site_of(one, tmp_path)).packages == ()
+    assert [piece.bytes for piece in pip.pieces(site_of(one, tmp_path))] == [5]
+    for more in (
+        replace(one, needs=Needs(debian=("python3", "python3-aiohttp"))),
+        replace(one, build_steps=(("make",),)),
+    ):
+        with pytest.raises(FootprintError, match="expected a virtual environment"):
+            pip.read(site_of(more, tmp_path))
+
+
 def test_recorded_bytes_and_file_names() -> None:
     record = "a/__init__.py,sha256=x,120\na/__pycache__/b.pyc,,\na-1.dist-info/RECORD,,\nb.so,s,7\n"
     assert pip.recorded_bytes(record) == 127
@@ -107,18 +174,22 @@ def test_cargo_counts_what_is_built_and_not_what_tests_need(tmp_path: Path) -> N
             package("axum", "MIT"),
             package("syn", "MIT/Apache-2.0"),
             package("criterion", None),
+            package("ring", "ISC"),
         ],
         "resolve": {
             "root": "contestant",
             "nodes": [
                 {"id": "contestant", "deps": [dep("axum", None), dep("criterion", "dev")]},
-                {"id": "axum@1.0.0", "deps": [dep("syn", "build")]},
+                {"id": "axum@1.0.0", "deps": [dep("syn", "build"), dep("ring", None)]},
                 {"id": "syn@1.0.0", "deps": []},
+                {"id": "ring@1.0.0", "deps": []},
                 {"id": "criterion@1.0.0", "deps": []},
             ],
         },
     }
-    found = with_parts(cargo.packages_of(metadata), json=None)
+    # Of `default = ["ring?/std"]` metadata names ring, though nothing asks for it.
+    tree = "contestant v0 (/here)\naxum v1.0.0\nsyn v1.0.0 (proc-macro)\nsyn v1.0.0 (*)\n"
+    found = with_parts(cargo.packages_of(metadata, built=cargo.in_tree(tree)), json=None)
     assert [(one.name, one.direct, one.licence) for one in found] == [
         ("axum", True, "MIT"),
         ("syn", False, "MIT OR Apache-2.0"),
@@ -253,3 +324,40 @@ def test_without_a_digest_no_archive_is_npm_s_whole_cache(tmp_path: Path, integr
     (tmp_path / "sha512").mkdir()
     (tmp_path / "sha512" / "other").write_bytes(b"of another package")
     assert npm.archive_bytes(tmp_path, integrity) is None
+
+
+def test_a_package_whose_name_begins_like_bun_s_is_not_the_runtime(tmp_path: Path) -> None:
+    places = ("bun", "@oven/bun-linux-x64", "bunyan", "hono")
+    for place in places:
+        (tmp_path / "node_modules" / place / "bun").mkdir(parents=True)
+        (tmp_path / "node_modules" / place / "bun/index.js").write_bytes(b"x" * 100)
+    lock = {
+        "packages": {
+            "": {"dependencies": dict.fromkeys(places, "1")},
+            **{f"node_modules/{place}": {"version": "1.0.0"} for place in places},
+        }
+    }
+    (tmp_path / "package-lock.json").write_text(json.dumps(lock))
+    site = site_of(contestant("some", tmp_path), tmp_path, said=f"{tmp_path}/cache\n")
+    assert {one.name: one.part for one in npm.read(site).packages} == {
+        "bun": "baseline",
+        "@oven/bun-linux-x64": "baseline",
+        "bunyan": "library",
+        "hono": "library",
+    }
+    assert npm.pieces(site)[0].bytes == 200
+
+
+def test_npm_says_itself_where_its_cache_is(tmp_path: Path) -> None:
+    digest = tmp_path / "cache/_cacache/content-v2/sha512/ff/00/0102"
+    digest.parent.mkdir(parents=True)
+    digest.write_bytes(b"an archive")
+    lock = {
+        "packages": {
+            "": {"dependencies": {"a": "1"}},
+            "node_modules/a": {"version": "1.0.0", "integrity": "sha512-/wABAg=="},
+        }
+    }
+    (tmp_path / "package-lock.json").write_text(json.dumps(lock))
+    site = site_of(contestant("some", tmp_path), tmp_path, said=f"{tmp_path}/cache\n")
+    assert [one.download_bytes for one in npm.read(site).packages] == [10]

@@ -1,10 +1,10 @@
-"""Rust crates, by ``cargo metadata`` and cargo's registry folder."""
+"""Rust crates, by ``cargo metadata``, ``cargo tree`` and cargo's registry folder."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,9 +22,13 @@ def read(site: Site) -> Bill:
     if host is None:
         raise FootprintError(f"rustc -vV: expected a line with its host, got {told!r}")
     manifest = str(site.contestant.folder / "Cargo.toml")
-    asked = ["cargo", "metadata", "--format-version", "1", "--locked", "--offline"]
-    text = site.ask([*asked, "--filter-platform", host[1], "--manifest-path", manifest])
-    packages = packages_of(json.loads(text))
+    own = ["--locked", "--offline", "--manifest-path", manifest]
+    text = site.ask(
+        ["cargo", "metadata", "--format-version", "1", "--filter-platform", host[1], *own]
+    )
+    edges = ["--edges", "normal,build", "--prefix", "none"]
+    tree = site.ask(["cargo", "tree", *edges, "--target", host[1], *own])
+    packages = packages_of(json.loads(text), built=in_tree(tree))
     return Bill(manager="cargo", packages=with_parts(packages, json=site.contestant.json))
 
 
@@ -36,8 +40,19 @@ def pieces(site: Site) -> tuple[Piece, ...]:
     return native.pieces(site)
 
 
-def packages_of(metadata: Mapping[str, Any]) -> tuple[Package, ...]:
-    """All that is built, build scripts and macros too, without what only tests need."""
+def in_tree(text: str) -> set[tuple[str, str]]:
+    """Name and version of each package that ``cargo tree`` prints."""
+    return set(re.findall(r"(?m)^(\S+) v(\S+)", text))
+
+
+def packages_of(
+    metadata: Mapping[str, Any], *, built: Collection[tuple[str, str]]
+) -> tuple[Package, ...]:
+    """All that is built, build scripts and macros too, without what only tests need.
+
+    ``built``: by ``cargo tree``. ``cargo metadata`` also names what a feature such as ``x?/std``
+    would need if something else asked for the optional x (Cargo book, "Features").
+    """
     nodes = {
         node["id"]: tuple(
             dep["pkg"]
@@ -63,7 +78,7 @@ def packages_of(metadata: Mapping[str, Any]) -> tuple[Package, ...]:
             ecosystem="crates.io",
         )
         for one in metadata["packages"]
-        if one["id"] != root
+        if one["id"] != root and (one["name"], one["version"]) in built
     )
 
 

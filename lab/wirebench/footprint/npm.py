@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import binascii
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -19,8 +18,8 @@ compiled: tuple[str, ...] = ()
 
 _MODULES = "node_modules/"
 _MAY_BE_MISSING = ("optional", "devOptional", "peer")
-_PROGRAMS = ("bun", "@oven/")
-"""Packages that are the language's runtime."""
+_RUNTIME = ("bun", "@oven")
+"""Bun's own package, and the scope of those with its programs: the language's runtime."""
 
 
 def read(site: Site) -> Bill:
@@ -29,14 +28,16 @@ def read(site: Site) -> Bill:
         lock = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise FootprintError(f"{path}: expected npm's lock file, got {error}") from error
-    store = _cache() / "content-v2"
+    # Where it is may be said in a variable or in one of several files.
+    cache = site.ask(["npm", "config", "get", "cache"]).strip()
+    store = Path(cache) / "_cacache" / "content-v2"
     packages = packages_of(
         lock,
         installed=lambda place: size_of(site.build / place, without=("node_modules",)),
         downloaded=lambda integrity: archive_bytes(store, integrity),
     )
     found = tuple(
-        replace(one, part="baseline") if one.name.startswith(_PROGRAMS) else one
+        replace(one, part="baseline") if one.name.partition("/")[0] in _RUNTIME else one
         for one in with_parts(packages, json=site.contestant.json)
     )
     return Bill(manager="npm", packages=found)
@@ -49,17 +50,11 @@ def offline(_site: Site) -> Mapping[str, str]:
 def pieces(site: Site) -> tuple[Piece, ...]:
     own = size_of(site.contestant.folder, without=("node_modules",))
     modules = site.build / "node_modules"
-    # The runtime's own programs are no part of it.
-    packages = size_of(modules, without=("@oven", "bun")) or 0
+    runtime = sum(size_of(modules / name) or 0 for name in _RUNTIME)
     return (
-        Piece(name="node_modules", bytes=packages),
+        Piece(name="node_modules", bytes=(size_of(modules) or 0) - runtime),
         Piece(name="the contestant's own files", bytes=own or 0),
     )
-
-
-def _cache() -> Path:
-    given = os.environ.get("NPM_CONFIG_CACHE")
-    return (Path(given) if given else Path.home() / ".npm") / "_cacache"
 
 
 def archive_bytes(store: Path, integrity: str) -> int | None:
