@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from misbehaving.support import contestant
 from wirebench.catalog.licences import copyleft
+from wirebench.catalog.model import Needs
 from wirebench.footprint import debian
 from wirebench.footprint.graph import with_parts
 from wirebench.footprint.licence_names import from_debian, in_text
@@ -49,6 +51,37 @@ def test_what_only_json_needs_is_its_part_and_what_both_need_the_librarys() -> N
         "serde_json": "json",
         "own": "json",
     }
+
+
+@pytest.mark.parametrize(
+    ("library", "json", "part"),
+    [
+        ("POCO", "POCO", "library"),
+        ("POCO C++ Libraries", "Poco", "library"),
+        ("websocketpp", "Poco", "json"),
+        ("websocketpp", "JSON of V8", "library"),
+        ("websocketpp", None, "library"),
+    ],
+)
+def test_a_library_with_json_of_its_own_is_no_json_library(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, library: str, json: str | None, part: str
+) -> None:
+    monkeypatch.setattr(debian, "has_dpkg", lambda: True)
+    status = DPKG + "installed\tlibpoco-dev\t1.11\t5066\tno\toptional\tpoco\t1.11\t\t\tlibssl3\n"
+    site = Site(
+        contestant=replace(
+            contestant("some", tmp_path),
+            library=library,
+            json=json,
+            needs=Needs(debian=("libssl-dev", "libpoco-dev")),
+        ),
+        root=tmp_path,
+        build=tmp_path,
+        cache=tmp_path,
+        command=("server",),
+        ask=lambda argv: status if argv[:2] == ["dpkg-query", "-W"] else "",
+    )
+    assert parts(debian.read(site).packages)["libpoco-dev"] == part
 
 
 def test_a_direct_dependency_is_never_baseline() -> None:
@@ -178,6 +211,8 @@ def test_owners_of_files() -> None:
         ("Expat, ISC, and Zlib", "MIT AND ISC AND Zlib"),
         ("GPL-2+ with OpenSSL exception", "GPL-2.0-or-later WITH OpenSSL-exception"),
         ("Ms-PL", "Ms-PL"),
+        ("BSL-1", "BSL-1.0"),
+        ("PD", "LicenseRef-public-domain"),
     ],
 )
 def test_names_of_debian(debian_name: str, spdx: str) -> None:

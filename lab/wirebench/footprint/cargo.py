@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from wirebench.footprint import native
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
 
@@ -29,7 +29,7 @@ def read(site: Site) -> Bill:
     edges = ["--edges", "normal,build", "--prefix", "none"]
     tree = site.ask(["cargo", "tree", *edges, "--target", host[1], *own])
     packages = packages_of(json.loads(text), built=in_tree(tree))
-    return Bill(manager="cargo", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(manager="cargo", packages=with_parts(packages, json=json_apart(site.contestant)))
 
 
 def offline(_site: Site) -> Mapping[str, str]:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
 from wirebench.host.composer import Composed, ComposerError, composed
@@ -28,7 +28,7 @@ def read(site: Site) -> Bill:
         if found is not None
         else ()
     )
-    return Bill(manager="Composer", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(manager="Composer", packages=with_parts(packages, json=json_apart(site.contestant)))
 
 
 def offline(_site: Site) -> Mapping[str, str]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from wirebench.catalog.model import Contestant
 from wirebench.footprint import native
-from wirebench.footprint.graph import names_json, reachable, with_parts
+from wirebench.footprint.graph import json_apart, names_json, reachable, with_parts
 from wirebench.footprint.licence_names import from_debian, in_text
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -47,7 +47,7 @@ def read(site: Site) -> Bill:
     missing = [name for name in roots if name not in known]
     if missing:
         raise FootprintError(f"dpkg: expected {', '.join(missing)}, got no such package")
-    bill = bill_of(known, roots, json=site.contestant.json)
+    bill = bill_of(known, roots, json=json_apart(site.contestant))
     names = [one.name for one in bill]
     shown = site.ask(["apt-cache", "show", *names]) if names else ""
     downloads = parse_downloads(shown)
@@ -269,7 +269,7 @@ def _header_only(site: Site, known: Mapping[str, Installed], roots: list[str]) -
     """The first package that the manifest names is the library's; a metapackage stands for what it
     depends on.
     """
-    json = site.contestant.json
+    json = json_apart(site.contestant)
     own = [name for name in roots if json is None or not names_json(name, json)]
     if _own_source(site.contestant, site.root):
         return False

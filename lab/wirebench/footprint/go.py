@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from wirebench.footprint import native
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.licence_names import in_folder
 from wirebench.footprint.model import Bill, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -24,7 +24,9 @@ def read(site: Site) -> Bill:
     text = site.ask(["go", "list", "-C", source, "-mod=readonly", "-deps", fields, "./..."])
     cache = Path(site.ask(["go", "env", "GOMODCACHE"]).strip())
     packages = packages_of(documents(text), cache=cache)
-    return Bill(manager="Go modules", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(
+        manager="Go modules", packages=with_parts(packages, json=json_apart(site.contestant))
+    )
 
 
 def offline(site: Site) -> Mapping[str, str]:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
+from wirebench.catalog.model import Contestant
 from wirebench.footprint.model import Package
 
 
@@ -43,6 +44,14 @@ def with_parts(
         else:
             found.append(replace(one, part="library" if one.key in needed else "json"))
     return tuple(sorted(found, key=lambda one: (one.name, one.version)))
+
+
+def json_apart(contestant: Contestant) -> str | None:
+    """The JSON library of the workloads; None where it is the library itself, whose packages are
+    its own cost.
+    """
+    json = contestant.json
+    return None if json is None or _plain(json) in _plain(contestant.library) else json
 
 
 def names_json(name: str, json: str) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.licence_names import from_name
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -27,7 +27,7 @@ def read(site: Site) -> Bill:
         raise FootprintError(f"{pom}: expected the output of dependency:tree, got none")
     repository = Path.home() / ".m2/repository"
     packages = [with_files(one, repository) for one in packages_of(out.read_text("utf-8"))]
-    return Bill(manager="Maven", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(manager="Maven", packages=with_parts(packages, json=json_apart(site.contestant)))
 
 
 def offline(_site: Site) -> Mapping[str, str]:

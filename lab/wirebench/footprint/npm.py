@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
 
@@ -38,7 +38,7 @@ def read(site: Site) -> Bill:
     )
     found = tuple(
         replace(one, part="baseline") if one.name.partition("/")[0] in _RUNTIME else one
-        for one in with_parts(packages, json=site.contestant.json)
+        for one in with_parts(packages, json=json_apart(site.contestant))
     )
     return Bill(manager="npm", packages=found)
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from wirebench.catalog.model import Contestant
-from wirebench.footprint.graph import with_parts
+from wirebench.footprint.graph import json_apart, with_parts
 from wirebench.footprint.licence_names import in_folder
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -51,7 +51,7 @@ def read(site: Site) -> Bill:
                 )
         return Bill(manager="NuGet", packages=_copied(site.contestant))
     packages = packages_of(named, place=lambda one: _place(one, site))
-    return Bill(manager="NuGet", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(manager="NuGet", packages=with_parts(packages, json=json_apart(site.contestant)))
 
 
 def offline(_site: Site) -> Mapping[str, str]:

@@ -16,7 +16,7 @@ from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import InvalidWheelFilename, canonicalize_name, parse_wheel_filename
 
 from wirebench.catalog.licences import LicenceError, parse
-from wirebench.footprint.graph import reachable, with_parts
+from wirebench.footprint.graph import json_apart, reachable, with_parts
 from wirebench.footprint.licence_names import from_name
 from wirebench.footprint.model import Bill, FootprintError, Package, Piece, Site
 from wirebench.footprint.sizes import size_of
@@ -42,7 +42,7 @@ def read(site: Site) -> Bill:
         replace(one, download_bytes=downloads.get((one.key, one.version)))
         for one in packages_of(found)
     ]
-    return Bill(manager="pip", packages=with_parts(packages, json=site.contestant.json))
+    return Bill(manager="pip", packages=with_parts(packages, json=json_apart(site.contestant)))
 
 
 def offline(site: Site) -> Mapping[str, str]:
