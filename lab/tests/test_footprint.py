@@ -222,6 +222,8 @@ def test_a_clean_build_uses_no_cache_and_a_changed_copy(
     one = contestant(root)
     before = content_digest(one.folder)
     monkeypatch.setenv("CMAKE_CXX_COMPILER_LAUNCHER", "ccache")
+    monkeypatch.setenv("CCACHE_DIR", "/somewhere")
+    monkeypatch.setenv("RUSTC_WRAPPER", "sccache")
     timed = time_builds(
         one,
         root,
@@ -239,9 +241,29 @@ def test_a_clean_build_uses_no_cache_and_a_changed_copy(
     said = note.read_text()
     assert "PIP_NO_INDEX=1" in said
     assert "LAUNCHER" not in said
+    # Where ccache is the compiler in PATH, or sccache is in a file of cargo's settings.
+    assert [line for line in said.splitlines() if "CCACHE" in line] == ["CCACHE_DISABLE=1"] * 2
+    assert said.splitlines().count("RUSTC_WRAPPER=") == 2
     sizes = [int(line.split()[0]) for line in said.splitlines() if line.endswith("large.c")]
     assert len(sizes) == 2
     assert sizes[0] < sizes[1]
+
+
+@pytest.mark.parametrize(
+    ("step", "touched"), [("true {target}", "server.c"), ("true", "client/main.c")]
+)
+def test_what_is_changed_is_a_source_of_what_is_built(
+    tmp_path: Path, step: str, touched: str
+) -> None:
+    root = project(tmp_path, ["sh", "-c", step])
+    one = replace(contestant(root), calls=("http",))
+    (one.folder / "server.c").write_text("x" * 200)
+    (one.folder / "client").mkdir()
+    (one.folder / "client/main.c").write_text("x" * 300)
+    timed = time_builds(
+        one, root, role="server", jobs=1, offline={}, compiled=(".c",), folder=tmp_path / "f"
+    )
+    assert timed.touched == touched
 
 
 def test_what_is_not_compiled_is_not_built_again(tmp_path: Path) -> None:

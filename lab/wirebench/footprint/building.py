@@ -10,15 +10,19 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, get_args
 
 from wirebench.build.builder import STEP_TIMEOUT_S, build_environment, fill, target_of
 from wirebench.build.supervise import StepTimeoutError, run_step
 from wirebench.catalog.model import Contestant, Role
 from wirebench.footprint.model import FootprintError
 
-_CACHES = re.compile(r"CMAKE_\w+_COMPILER_LAUNCHER|RUSTC(_WORKSPACE)?_WRAPPER|CCACHE_.*|SCCACHE_.*")
+_CACHES = re.compile(r"CMAKE_\w+_COMPILER_LAUNCHER|CCACHE_.*|SCCACHE_.*")
 """What would answer from an earlier compilation."""
+_NO_CACHES = {"CCACHE_DISABLE": "1", "RUSTC_WRAPPER": "", "RUSTC_WORKSPACE_WRAPPER": ""}
+"""For those that stand in PATH as the compiler itself, or in a file of cargo's settings, which an
+empty variable overrides (Cargo book, "Environment variables").
+"""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +62,7 @@ def time_builds(
         name: value
         for name, value in (build_environment(root) | dict(offline)).items()
         if _CACHES.fullmatch(name) is None
-    }
+    } | _NO_CACHES
     folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="clean-", dir=folder) as scratch:
         # As deep as the contestant itself, for sources that name files above them.
@@ -73,7 +77,7 @@ def time_builds(
         ]
         with (Path(scratch) / "log").open("w+b") as log:
             clean = _timed(steps, build, environment, log)
-            touched = _largest(source, compiled)
+            touched = _largest(source, compiled, target=target)
             if touched is None:
                 return Timed(clean=clean, again=None, touched="", not_again="nothing is compiled")
             changed = touched.relative_to(source).as_posix()
@@ -105,6 +109,16 @@ def _timed(
     return Spent(wall_ns=wall, cpu_ns=round(cpu * 1e9))
 
 
-def _largest(source: Path, suffixes: Sequence[str]) -> Path | None:
+def _largest(source: Path, suffixes: Sequence[str], *, target: str) -> Path | None:
+    """The largest source. ``target``: what is built of it; the program of the other role is none of
+    that, and by convention its source, or the folder of its sources, has the role's name.
+    """
     found = [path for path in source.rglob("*") if path.suffix in suffixes and path.is_file()]
-    return max(found, key=lambda path: (path.stat().st_size, path.as_posix()), default=None)
+    roles = set(get_args(Role))
+    others = roles - {target} if target in roles else set()
+    own = [
+        path
+        for path in found
+        if others.isdisjoint(Path(part).stem for part in path.relative_to(source).parts)
+    ]
+    return max(own or found, key=lambda one: (one.stat().st_size, one.as_posix()), default=None)
