@@ -102,3 +102,19 @@ def test_void_trials_are_a_note_of_the_gate() -> None:
     assert any(one.startswith(f"{8 * second} trials of the head are void") for one in none.notes)
     sound = over_duel(cell_of(), given(0), wanted, level=0.05)
     assert not any(" void" in one for one in sound.notes)
+
+
+def test_a_server_that_has_to_be_killed_is_named() -> None:
+    """Else nobody knows where the time of the budget has gone."""
+    trials = [
+        replace(one, warnings=("ignored_sigterm: server had to be killed",))
+        if one.entry == "B" and one.block > 2
+        else one
+        for one in trials_of(cell_of(), 8, factor=1, noise=0.01, seed=1)
+    ]
+    said = "B did not end within 2 s of SIGTERM and was killed, in 6 trials: nothing is measured"
+    duel = duelled(judged(cell_of(), trials, level=0.05, band=0.01))
+    assert sum(line.startswith(said) for line in notes(duel)) == 1
+    assert document(duel)["killed"] == {"B": 6}
+    found = over_duel(cell_of(), trials, [threshold("throughput", "-20%")], level=0.05)
+    assert sum(line.startswith(said) for line in found.notes) == 1

@@ -103,6 +103,18 @@ def parse(**changes: Any) -> Document:
     return Document.model_validate(document(**changes))
 
 
+def test_without_a_reply_or_an_error_the_window_may_be_too_short() -> None:
+    """Whether the server hangs is not known: it had less time than a reply may take."""
+    nothing = {"sent": 0, "ok": 0, "errors": 0, "rate_per_s": 0.0}
+    late = {"errors": {"read_timeout": 50}, "requests": {**nothing, "errors": 50}}
+    for changes, hint in (({"requests": nothing}, True), (late, False)):
+        failure = failure_of(
+            parse(**changes), asked=request_of("http.hello"), server_end=None, output=""
+        )
+        assert failure.kind == "hung"
+        assert ("the window of 500 ms ended before" in failure.message) == hint
+
+
 def test_figures_of_a_closed_loop() -> None:
     found = metrics(parse(), CLOSED, ready_ns=77)
     assert found == {

@@ -21,6 +21,7 @@ from wirebench.stats.settings import DEFAULT
 from wirebench.stats.summary import higher_is_better
 from wirebench.stats.validity import void_notes
 from wirebench.trial.cold import cold_notes
+from wirebench.trial.killed import killed_notes
 
 SCHEMA = "wirebench-duel/1"
 _MORE = {
@@ -242,6 +243,7 @@ def notes(duel: Duelled) -> Iterable[str]:
     if any(side.url is not None for side in duel.sides):
         yield "a server that ran already: its CPU and memory are not known"
     yield from cold_notes(result.cold)
+    yield from killed_notes(result.killed)
     yield from _unlike_replies(duel)
     yield from void_notes(result.voided)
     if (others := figures.other_programs_text(result.other_programs)) is not None:
@@ -375,5 +377,6 @@ def document(duel: Duelled) -> Mapping[str, Any]:
         "errors": dict(result.errors),
         "void": {name: len(reasons) for name, reasons in result.voided.items()},
         "cold": dict(result.cold),
+        "killed": dict(result.killed),
         "reply_bytes": dict(result.reply_bytes),
     }

@@ -44,6 +44,7 @@ from wirebench.stats.types import (
 )
 from wirebench.stats.verdict import holm, log_edges
 from wirebench.trial.cold import cold_runtimes
+from wirebench.trial.killed import killed_trials
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.reply_size import reply_bytes
 from wirebench.trial.wrong_replies import errors_of
@@ -119,6 +120,8 @@ class Judged:
     """By side: that its runtime needs a longer warm-up than it had."""
     reply_bytes: Mapping[str, float] = field(default_factory=dict)
     """By side: how many bytes came for each right reply, with its head."""
+    killed: Mapping[str, int] = field(default_factory=dict)
+    """By side: in how many trials it did not end on SIGTERM."""
 
     @property
     def sides(self) -> tuple[str, ...]:
@@ -217,6 +220,7 @@ def judged(
             for name in names
             if (size := reply_bytes(data.valid.get(name, {}).values())) is not None
         },
+        killed=killed_trials(trials),
         dropped=data.dropped,
         other_programs=data.other_programs,
         quota_stops=data.quota_stops,

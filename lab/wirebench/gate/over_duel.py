@@ -22,6 +22,7 @@ from wirebench.stats.summary import summarise
 from wirebench.stats.twin import twin_noise
 from wirebench.stats.validity import void_notes
 from wirebench.trial.cold import cold_notes, cold_runtimes
+from wirebench.trial.killed import killed_notes, killed_trials
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.reply_size import reply_bytes
 from wirebench.trial.wrong_replies import errors_of
@@ -71,6 +72,7 @@ def over_duel(
             *void_notes(_void(cell, data)),
             *_unlike_replies(data),
             *cold_notes(cold_runtimes(trials)),
+            *killed_notes(killed_trials(trials)),
         ),
     )
 

@@ -14,7 +14,7 @@ from wirebench.catalog.loads import (
     StormLoad,
     most_connections,
 )
-from wirebench.catalog.units import count_of
+from wirebench.catalog.units import count_of, duration
 from wirebench.catalog.workloads import Request
 from wirebench.process.types import Failure, FailureKind
 from wirebench.trial.wireload import Document, OpenLoop, ServerLoad
@@ -359,10 +359,22 @@ def failure_of(
     return Failure(
         kind=kind,
         phase="load",
-        message=f"{_WORDS[kind]}; {figures}",
+        message=f"{_WORDS[kind]}; {figures}{_too_short(document, errors)}",
         sent=sent,
         expected=expected,
         received=received,
+    )
+
+
+def _too_short(document: Document, errors: Mapping[str, int]) -> str:
+    """What to do where the window ended before anybody knew whether a reply would come."""
+    window = document.window
+    told = errors or document.requests.ok or document.idle is not None
+    if told or window.stopped_by != "duration" or not window.elapsed_ns:
+        return ""
+    return (
+        f"; the window of {duration(window.elapsed_ns)} ended before a reply was late: one that is"
+        " only slow needs a longer window"
     )
 
 

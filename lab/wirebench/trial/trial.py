@@ -13,6 +13,7 @@ from wirebench.process.supervise import Scope, Supervisor
 from wirebench.process.types import Failure, Program
 from wirebench.trial.apart import GeneratorHost
 from wirebench.trial.client_trial import client_trial
+from wirebench.trial.killed import KIND as IGNORED_SIGTERM
 from wirebench.trial.outcome import Outcome, TrialError
 from wirebench.trial.record import FailureRecord, Status, TrialRecord
 from wirebench.trial.server_trial import ServerTrial
@@ -137,7 +138,7 @@ def _measure(
 
 def _stop(scope: Scope) -> list[str]:
     return [
-        f"ignored_sigterm: {process.name} had to be killed 2 s after SIGTERM"
+        f"{IGNORED_SIGTERM}: {process.name} had to be killed 2 s after SIGTERM"
         for process in scope.stop()
         if process.name == "server"
     ]
