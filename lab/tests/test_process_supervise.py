@@ -24,6 +24,7 @@ import pytest
 from misbehaving.support import leaves_nothing, processes_of
 from wirebench.process import cgroup, ports, procfs, supervise
 from wirebench.process.certificates import issue
+from wirebench.process.network import Network
 from wirebench.process.process import TAIL_BYTES
 from wirebench.process.start import Server, ServerSettings, StartError, start_server
 from wirebench.process.supervise import OWNER, TMP, Supervisor, owner_id, owner_is_gone, sweep
@@ -434,6 +435,28 @@ with socket.create_server(("127.0.0.1", int(sys.argv[1]))) as listener:
         )
         took = time.monotonic() - began
     assert took < 14, "it was read to its end"
+
+
+def test_a_server_that_forks_while_it_is_looked_at_is_no_other_program(tmp_path: Path) -> None:
+    """The processes of the first look have ended before it sees whose the socket is."""
+    looks: list[set[int]] = []
+
+    class Forking(Network):
+        def listens_for(self, pids: set[int], port: int) -> bool:
+            looks.append(pids)
+            return len(looks) > 1 and super().listens_for(pids, port)
+
+    code = """
+import socket, sys, time
+with socket.create_server(("127.0.0.1", int(sys.argv[1]))):
+    time.sleep(60)
+"""
+    settings, first = ServerSettings(workload="http.hello"), ports.free_port(14)
+    with Supervisor() as supervisor, supervisor.scope() as scope:
+        server = start_server(
+            scope, program(code, tmp_path), settings, port_seed=14, network=Forking()
+        )
+    assert server.port == first, "it was stopped, and started again elsewhere"
 
 
 def test_a_server_that_went_into_the_background_is_told_to_stay(tmp_path: Path) -> None:

@@ -196,7 +196,10 @@ def _wait_ready(
             else ports.answers(port, ready_path, tls=ready_tls)
         ):
             ready_ns = time.monotonic_ns() - process.started_ns
-            return ready_ns if network.listens_for(process.pids(), port) else None
+            # One that forks and ends meanwhile, as a daemon does, has other processes at the second
+            # look: the socket is those'.
+            found = any(network.listens_for(process.pids(), port) for _look in range(2))
+            return ready_ns if found else None
         if process.exit_code() is not None:
             process.stop()
             # What a shell started with & is ended with it.
