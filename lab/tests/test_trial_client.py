@@ -85,6 +85,8 @@ def test_what_a_runtime_needs_before_it_is_measured_is_done_and_not_measured(
         ("says_too_many", "reuse", "client_mismatch", "5,001 connections"),
         ("prints_nothing", "reuse", "client_failed", "(it printed nothing)"),
         ("chatters", "reuse", "client_failed", "a line of chatter"),
+        ("nests_deeply", "reuse", "client_failed", "[[["),
+        ("says_no_float", "reuse", "client_failed", "cpu_user_ns"),
         ("crashes", "reuse", "client_failed", "(it printed nothing)"),
     ],
 )

@@ -39,7 +39,7 @@ from wirebench.verify.http import (
     show,
 )
 from wirebench.verify.websocket import Frame, WebSocket, open_websocket
-from wirebench.verify.websocket_workloads import echo_checks
+from wirebench.verify.websocket_workloads import QUESTIONS, echo_checks
 
 
 @contextmanager
@@ -351,3 +351,12 @@ def test_it_ends_silently_and_at_once_whatever_its_connections_do(
         assert not stopping.is_alive()
     gc.collect()
     assert [record for record in caplog.records if record.name == "asyncio"] == []
+
+
+@pytest.mark.parametrize(
+    "stamp", ["NaN", "Infinity", "9" * 400, "9" * 5000, "[" * 20_000, "true", '"now"', "1e400"]
+)
+def test_a_stamp_that_is_no_time_is_a_wrong_reply(stamp: str) -> None:
+    reply = Frame(opcode=TEXT, fin=True, payload=f'{{"c":7,"ts":{stamp}}}'.encode())
+    with pytest.raises(Mismatch, match="ts"):
+        QUESTIONS["ws.count"].judge(reply, 7, "")

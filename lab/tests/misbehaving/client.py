@@ -145,8 +145,9 @@ said = {
     if fault in ("says_one_connection", "reconnects", "opens_a_second_in_secret")
     else connections + 5000 * (fault == "says_too_many"),
     "wall_ns": wall * (1000 if fault == "says_picoseconds" else 1),
-    "cpu_user_ns": after[0] - before[0],
+    "cpu_user_ns": 10**400 if fault == "says_no_float" else after[0] - before[0],
     "cpu_system_ns": after[1] - before[1],
 }
-print("a line of chatter" if fault == "chatters" else json.dumps(said))
+other = {"chatters": "a line of chatter", "nests_deeply": "[" * 10_000}
+print(other.get(fault) or json.dumps(said))
 sys.exit(1 if errors else 0)

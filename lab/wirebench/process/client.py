@@ -19,18 +19,22 @@ from wirebench.process.start import pad
 from wirebench.process.supervise import Scope
 from wirebench.process.types import Program
 
+_MOST = 2**64 - 1
+"""Samples are as large, and what is computed of larger ones may be no float."""
+_Count = Annotated[int, Field(ge=0, le=_MOST)]
+
 
 class Report(BaseModel):
     """The one JSON line of the client contract."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, strict=True)
 
-    operations: Annotated[int, Field(ge=0)]
-    errors: Annotated[int, Field(ge=0)]
-    connections: Annotated[int, Field(ge=0)]
-    wall_ns: Annotated[int, Field(ge=0)]
-    cpu_user_ns: Annotated[int, Field(ge=0)]
-    cpu_system_ns: Annotated[int, Field(ge=0)]
+    operations: _Count
+    errors: _Count
+    connections: _Count
+    wall_ns: _Count
+    cpu_user_ns: _Count
+    cpu_system_ns: _Count
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -111,7 +115,7 @@ def _read_report(text: str) -> tuple[Report | None, str | None]:
         return Report.model_validate(json.loads(lines[-1])), None
     except ValidationError as error:
         return None, explain(error, path="the client's JSON line")
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:  # also of too many digits, or levels
         return None, f"the client's last line is not JSON ({error}): {lines[-1][:200]}"
 
 
