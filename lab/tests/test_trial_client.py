@@ -57,6 +57,15 @@ def test_a_right_client_has_its_figures(supervisor: Supervisor, tmp_path: Path) 
     assert HdrHistogram.decode(result.histogram.encode()).get_total_count() == CALLS.operations
 
 
+def test_what_a_client_asks_for_goes_to_no_proxy(
+    supervisor: Supervisor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not each library takes an address of this host for one that needs none."""
+    monkeypatch.setenv("HTTPS_PROXY", "http://192.0.2.1:3128")
+    monkeypatch.setenv("socks_proxy", "socks5://192.0.2.1:1080")
+    assert call("obeys_proxies", supervisor, tmp_path).failure is None
+
+
 @pytest.mark.parametrize("policy", ["new", "cold"])
 def test_a_new_connection_for_each_operation(
     policy: str, supervisor: Supervisor, tmp_path: Path

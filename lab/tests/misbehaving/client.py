@@ -121,6 +121,8 @@ def cpu() -> tuple[int, int]:
     return round(used.ru_utime * 1e9), round(used.ru_stime * 1e9)
 
 
+if fault == "obeys_proxies" and any(name.lower().endswith("_proxy") for name in os.environ):
+    sys.exit("what it asks for would go to a proxy")
 if fault == "hangs":
     time.sleep(3600)
 errors = sum(not operate() for _ in range(warmup if fault != "skips_the_warmup" else 0))

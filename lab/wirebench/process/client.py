@@ -98,6 +98,8 @@ def run_client(
         cores=cores,
         merge_output=False,
         enter=with_names(LOCALHOST, scope.folder) if load.host == "localhost" else (),
+        # Some libraries would send what is for this host to a proxy, too.
+        proxies=False,
     )
     code = process.wait(limit_ns / 1e9)
     process.stop()

@@ -169,10 +169,12 @@ class Scope:
         merge_output: bool = True,
         alone: bool = False,
         enter: Sequence[str] = (),
+        proxies: bool = True,
     ) -> Process:
         """Start a process. ``env`` is added to this process's environment without its WIREBENCH_
         variables. ``alone``: the program starts no processes of its own, and needs no cgroup; to
         enter one takes 10 ms. ``enter``: a command before it that enters other namespaces.
+        ``proxies``: whether it gets the variables that name proxies, such as ``http_proxy``.
         """
         group = None
         number = len(self._processes)
@@ -184,7 +186,7 @@ class Scope:
             argv,
             name=name,
             cwd=cwd,
-            env=self._environment(env, marker),
+            env=self._environment(env, marker, proxies=proxies),
             cores=cores,
             group=group,
             marker=f"{PROCESS}={marker}",
@@ -195,8 +197,12 @@ class Scope:
         self._processes.append(process)
         return process
 
-    def _environment(self, env: Mapping[str, str], marker: str) -> dict[str, str]:
-        kept = {key: value for key, value in os.environ.items() if not key.startswith("WIREBENCH_")}
+    def _environment(self, env: Mapping[str, str], marker: str, *, proxies: bool) -> dict[str, str]:
+        kept = {
+            key: value
+            for key, value in os.environ.items()
+            if not key.startswith("WIREBENCH_") and (proxies or not key.lower().endswith("_proxy"))
+        }
         own = {
             OWNER: self._owner,
             PROCESS: marker,

@@ -120,6 +120,7 @@ def benchmark(
                 ca_file=served.ca_file,
             ),
             cores=choose_cores().generator,
+            proxies=False,
         )
         code = process.wait(_LIMIT_S)
         process.stop()
