@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -16,6 +17,7 @@ from wirebench.gate.over_duel import over_duel
 from wirebench.gate.text import headline, junit, markdown, measured, verdict
 from wirebench.gate.thresholds import Threshold, read_thresholds, threshold
 from wirebench.gate.types import Found
+from wirebench.plan.model import PlannedCell
 from wirebench.trial.cold import cold_warnings
 from wirebench.trial.record import FailureRecord, TrialRecord
 
@@ -341,8 +343,10 @@ def test_wrong_replies_are_errors_and_a_dead_server_is_invalid() -> None:
     assert found(place, "not_listening").exit_code == 3
 
 
-def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed_by_its_latency() -> None:
-    slow = {"kept_up": False}
+def at_a_rate(
+    slow: Mapping[str, int], *, blocks: int = 20
+) -> tuple[PlannedCell, list[TrialRecord]]:
+    """An open loop. ``slow``: the block up to which a side could not keep up with it."""
     cell = cell_of()
     load = OpenLoad(
         connections=50,
@@ -354,25 +358,44 @@ def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed_by_its_latency(
         window_ns=1,
     )
     cell = replace(cell, cell=replace(cell.cell, load=load))
-    trials = [
+    return cell, [
         replace(
             one,
             metrics={
                 name: value
                 for name, value in {**one.metrics, "offered_per_s": 50_000.0}.items()
-                if one.entry != "B" or name != "cpu_per_request_ns"
+                if one.block > slow.get(one.entry, 0) or name != "cpu_per_request_ns"
             },
-            validity={**one.validity, **(slow if one.entry == "B" else {})},
+            validity={**one.validity, "kept_up": one.block > slow.get(one.entry, 0)},
         )
-        for one in trials_of(cell, 20, factor=1.5, noise=0.01, seed=3)
+        for one in trials_of(cell, blocks, factor=1.5, noise=0.01, seed=3)
     ]
+
+
+def test_a_head_that_cannot_keep_up_has_no_cost_and_is_regressed() -> None:
+    """By its latency, and by each figure that it then has not: the base does what is asked."""
+    cell, trials = at_a_rate({"B": 20})
     found = over_duel(cell, trials, thresholds(throughput="-3%", cpu_per_request="+3%"), level=0.05)
     assert states(found)["throughput"] == "regressed"
-    assert states(found)["cpu_per_request"] == "undecided"
+    assert states(found)["cpu_per_request"] == "regressed"
     assert "could not keep up" in found.rows[1].reason
-    assert found.exit_code == 1
     alone = over_duel(cell, trials, thresholds(cpu_per_request="+3%"), level=0.05)
-    assert alone.exit_code == 2
+    assert alone.exit_code == 1
+    assert headline(alone).startswith("Regressed: cpu_per_request ≤ +3%: could not keep up")
+
+
+@pytest.mark.parametrize(
+    ("slow", "blocks"), [({"A": 20, "B": 20}, 20), ({"A": 9, "B": 20}, 20), ({"B": 2}, 2)]
+)
+def test_at_a_rate_that_is_too_much_for_both_nothing_is_decided(
+    slow: Mapping[str, int], blocks: int
+) -> None:
+    """Nor where the base may only have had more luck, and in few blocks."""
+    cell, trials = at_a_rate(slow, blocks=blocks)
+    level = 1e-5 if slow == {"A": 9, "B": 20} else 0.05
+    found = over_duel(cell, trials, thresholds(cpu_per_request="+3%"), level=level)
+    assert states(found)["cpu_per_request"] in ("undecided", "invalid")
+    assert found.exit_code != 1
 
 
 def test_blocks_are_promised_only_where_they_would_decide_every_row() -> None:

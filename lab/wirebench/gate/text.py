@@ -31,7 +31,10 @@ def headline(found: Found) -> str:
         case "regressed":
             rows = _in(found, "regressed")
             return "Regressed: " + "; ".join(
-                f"{row.title}, measured {measured(row)}" for row in rows
+                f"{row.title}, measured {measured(row)}"
+                if row.estimate is not None
+                else f"{row.title}: {row.reason}"
+                for row in rows
             )
         case "undecided":
             names = ", ".join(row.title for row in _in(found, "undecided"))
