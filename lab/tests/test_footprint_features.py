@@ -84,7 +84,11 @@ async def talk(reader, writer):
             body = b"%x\\r\\n%s\\r\\n0\\r\\n\\r\\n" % (len(body), body)
         else:
             lines.append(f"Content-Length: {len(body)}")
-        writer.write("\\r\\n".join([*lines, "", ""]).encode() + body)
+        data = "\\r\\n".join([*lines, "", ""]).encode() + body
+        if "in pieces" in HAS:
+            writer.write(data[:9])  # over TLS a record of its own
+            data = data[9:]
+        writer.write(data)
         await writer.drain()
         if "pipelining" not in HAS:
             reader._buffer.clear()
@@ -168,6 +172,12 @@ def test_kept_connections_need_no_pipelining(tmp_path: Path, supervisor: Supervi
 
 def test_http2_is_also_asked_for_over_tls(tmp_path: Path, supervisor: Supervisor) -> None:
     assert asked(tmp_path, supervisor, "ALPN", tls=True)["HTTP/2"] == "yes"
+
+
+def test_a_status_line_in_two_records_is_tls_all_the_same(
+    tmp_path: Path, supervisor: Supervisor
+) -> None:
+    assert asked(tmp_path, supervisor, "in pieces", tls=True)["TLS"] == "yes"
 
 
 def test_a_server_that_does_not_start_has_no_features(

@@ -78,8 +78,8 @@ def test_what_an_environment_begins_with_counts_where_a_package_needs_it() -> No
     tool = "Name: setuptools\nVersion: 65\nRequires-Dist: starlette; extra == 'core'\n"
     event = "Name: zope.event\nVersion: 6\nRequires-Dist: setuptools>=60\n"
     for asked in ("; extra == 'fast'", "; python_version < '3'"):
-        (found,) = pip.packages_of([(event.replace(">=60", asked), 10), (tool, 20)])
-        assert (found.name, found.direct) == ("zope.event", True)
+        (alone,) = pip.packages_of([(event.replace(">=60", asked), 10), (tool, 20)])
+        assert (alone.name, alone.direct) == ("zope.event", True)
     found = pip.packages_of([(event, 10), (tool, 20), (PIP, 40)])
     assert [(one.name, one.direct) for one in found] == [
         ("zope.event", True),

@@ -34,6 +34,7 @@ _BODY = b'{"param1":42,"param2":"' + b"a" * 65_536 + b'"}'
 _PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes((0, 0, 0, 4, 0, 0, 0, 0, 0))
 """RFC 9113 section 3.4, with an empty SETTINGS frame."""
 _SETTINGS = 4
+_OK = b"HTTP/1.1 200"
 _TIMEOUT_S = 5.0
 ALWAYS: frozenset[Feature] = frozenset(("keep-alive", "pipelining", "chunked in"))
 """A server that does not do these lacks them."""
@@ -175,7 +176,10 @@ def _over_tls(peer: Peer, workload: Workload, context: ssl.SSLContext) -> str | 
                 if chosen == "h2":
                     return chosen
                 secure.sendall(_get(peer, workload))
-                return chosen if secure.recv(12).startswith(b"HTTP/1.1 200") else None
+                reply = b""  # of which a record may hold less than this
+                while len(reply) < len(_OK) and (more := secure.recv(len(_OK) - len(reply))):
+                    reply += more
+                return chosen if reply == _OK else None
         except OSError:
             return None
 
