@@ -12,7 +12,8 @@
 //                              on_closed unless `ended`
 //
 //   attach(): waiting -> sending, when the head is written     end(): -> ended, by finish() or ~
-//   lost(): -> over, when the response is finished or the connection has gone
+//   lost(): -> over, when the response is finished, with its head where that has no body, or the
+//           connection has gone
 //
 // body_source, a request's body. All on the loop's thread: calls of the reader are posted there.
 //
@@ -102,7 +103,7 @@ struct body_channel : std::enable_shared_from_this<body_channel> {
 
     // On the loop's thread.
     connection* at = nullptr;     // while it sends this body
-    framing how = framing::none;  // none: nothing is sent (HEAD, 204, 304)
+    framing how = framing::none;  // until then
     std::uint64_t left = 0;       // of an announced length
 };
 

@@ -227,6 +227,35 @@ TEST(body_writer, an_abandoned_body_is_seen_to_be_cut_off) {
     head.send("HEAD / HTTP/1.1\r\nHost: a\r\n\r\n" + get("/"));
     EXPECT_EQ(head.response(method::head), "200 ");
 }
+// Where nothing is sent there is no slow peer to wait for: an endless body would never let go of
+// its thread.
+TEST(body_writer, is_closed_with_the_head_of_a_response_that_has_no_body) {
+    std::promise<body_writer> started;
+    std::atomic<int> closed{0};
+    served s([&](response res) {
+        const std::string path(res.request().path());
+        if (path == "/next") return res.send("next");
+        res.status(std::stoi(path.substr(1)));
+        body_writer out = path == "/200" ? res.start_body(5) : res.start_body();
+        EXPECT_FALSE(out.is_open());
+        EXPECT_FALSE(out.write("to nobody"));
+        out.on_drained([] { ADD_FAILURE() << "there is nothing to be taken"; });
+        out.on_closed([&] { ++closed; });
+        started.set_value(std::move(out));
+    });
+    for (const std::string status : {"204", "205", "304", "200"}) {
+        const bool head = status == "200";
+        started = {};
+        raw_peer p(s.port());
+        p.send((head ? "HEAD" : "GET") + (" /" + status) + " HTTP/1.1\r\nHost: a\r\n\r\n" +
+               get("/next"));
+        EXPECT_EQ(p.response(head ? method::head : method::get), status + " ");
+        const body_writer out = started.get_future().get();
+        EXPECT_EQ(p.response(), "200 next");  // though the writer is still there
+    }
+    s.stop();
+    EXPECT_EQ(closed, 4);
+}
 TEST(body_writer, bytes_beyond_the_announced_length_are_dropped) {
     served s([](response res) {
         body_writer out = res.start_body(5);

@@ -167,13 +167,19 @@ void connection::begin_streaming(exchange& e, bool keep_alive) {
     e.body.clear();
     const std::uint64_t length = e.out_length.value_or(0);
     write_response(e, keep_alive, how, length);
-    if (e.req.head_.method == method::head || is_bodiless(e.status)) how = framing::none;
+    if (e.req.head_.method == method::head || is_bodiless(e.status) || e.status == 205) {
+        // No peer that takes its time bounds what is written for nobody: a body without an end
+        // would hold up the loop for ever.
+        const bool received = phase_ == phase::handling;
+        finish_response(e, received && keep_alive, received && !e.req.head_.keep_alive);
+        return;
+    }
     e.out->attach(*this, how, length);
     go_on();
 }
 
 void connection::send_piece(body_channel& c, std::string_view piece) {
-    if (piece.empty() || c.how == framing::none) return;
+    if (piece.empty()) return;
     const std::size_t before = out().size();
     if (c.how == framing::length) {
         piece = piece.substr(
@@ -193,7 +199,7 @@ void connection::end_body(bool complete) {
     exchange& e = *current_;
     const framing how = e.out->how;
     if (how == framing::length && e.out->left > 0) complete = false;
-    if (!complete && how != framing::none) {
+    if (!complete) {
         cut_off(errc::none);
         return;
     }

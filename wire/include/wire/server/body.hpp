@@ -56,10 +56,10 @@ public:
     // iteration, from others after the loop has been woken up. Bytes beyond an announced length are
     // dropped.
     //
-    // Returns false when the connection is gone or the body finished, in which case nothing is
-    // queued; or when more than limits::max_unsent_bytes are now queued: this piece was taken, but
-    // wait for on_drained() before the next. Callers that ignore `false` grow the queue without
-    // bound.
+    // Returns false when the connection is gone, the body finished or none is sent (see
+    // on_closed()), in which case nothing is queued; or when more than limits::max_unsent_bytes are
+    // now queued: this piece was taken, but wait for on_drained() before the next. Callers that
+    // ignore `false` grow the queue without bound.
     bool write(std::string_view piece);
     // A field that is to follow the body, once finish() is called. Only a body in chunks has a
     // place for it, and it is sent only to clients that asked for such fields ("TE: trailers", RFC
@@ -67,14 +67,15 @@ public:
     // announce their names by response::header("Trailer", ...).
     //
     // False, and nothing is kept, for a name that may not stand there (may_be_trailer()), for a
-    // value that may not stand in a header, and when the body is finished or the connection gone.
+    // value that may not stand in a header, and when the body is finished, none is sent or the
+    // connection is gone.
     bool trailer(std::string_view name, std::string_view value);
     // The body is complete. Where less than an announced length was written it cannot be, and the
     // connection ends as without finish(). Afterwards this object writes nowhere.
     void finish();
 
-    // Whether bytes may still be written: not finished, and the connection was there when it was
-    // last heard of.
+    // Whether bytes may still be written: not finished, not without a body, and the connection was
+    // there when it was last heard of.
     bool is_open() const noexcept;
 
     // Set the two callbacks before writing, and not from inside themselves. Neither is called after
@@ -82,9 +83,10 @@ public:
 
     // Called when all queued bytes have gone after write() had returned false.
     void on_drained(unique_function<void()> call);
-    // Called once, when the connection is lost before finish(): the peer went away, took nothing
-    // for limits::write_timeout, or the server stopped. Where that has happened already, it is
-    // called at once or by the loop.
+    // Called once, when no more is sent before finish(): the peer went away, took nothing for
+    // limits::write_timeout, or the server stopped; or, as soon as the head is sent, because the
+    // response has no body (to HEAD, and with 204, 205 and 304). Where that has happened already,
+    // it is called at once or by the loop.
     void on_closed(unique_function<void()> call);
 
 private:

@@ -144,9 +144,9 @@ public:
 
     // Sends the head now and the body as it is written: without a length in chunks to HTTP/1.1 and,
     // to HTTP/1.0, until the connection's end. body() is not sent. Answers to HEAD, and 204, 205
-    // and 304, have no body: what is written is dropped. Afterwards this object is empty. Until
-    // the writer is finished or destroyed, the connection's next request waits: also where nothing
-    // is sent.
+    // and 304, have no body: they end with the head, and the writer is closed as when the
+    // connection is lost. Afterwards this object is empty. Until the writer is finished or
+    // destroyed, the connection's next request waits: also where nothing is sent.
     body_writer start_body();
     // The same with Content-Length: `length` bytes, all of which must then be written.
     body_writer start_body(std::uint64_t length);
