@@ -117,10 +117,20 @@ bool body_channel::write(std::string_view piece) {
             return false;
         }
         at->send_piece(*this, coder != nullptr ? coded.view() : piece);
-        const bool full = at->congested();
-        const std::lock_guard lock(mutex);
-        unsent = full ? at->unsent() : 0;
-        congested = congested || full;
+        // Also where the peer takes all of it at once: one that reads as fast as this is written
+        // would keep the loop from all others.
+        const bool full = at->unsent() > most_unsent;
+        if (full) at->flush();
+        const std::size_t left_over = full ? at->unsent() : 0;
+        bool to_post = false;
+        {
+            const std::lock_guard lock(mutex);
+            unsent = left_over;
+            congested = congested || full;
+            to_post = full && left_over == 0 && !posted;  // else the connection says when it is
+            posted = posted || to_post;
+        }
+        if (to_post) at->loop()->post([c = shared_from_this()] { c->pump(); });
         return !full;
     }
     bool to_post = false;

@@ -1,6 +1,7 @@
 // Bodies of responses, written in pieces.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <future>
@@ -201,6 +202,32 @@ TEST(body_writer, makes_other_threads_wait_too) {
     p.send(get("/"));
     EXPECT_EQ(p.response().size(), 4U + 20'000'000);
     EXPECT_GT(waits, 0);
+}
+// The kernel takes each piece at once: no slow peer makes the writer wait.
+TEST(body_writer, lets_its_loop_serve_others_however_fast_the_peer_reads) {
+    server_options options;
+    options.limits.max_unsent_bytes = 1000;
+    std::atomic<int> most{0};  // pieces written in one call
+    served s(
+        [&](response res) {
+            auto out = std::make_shared<body_writer>(res.start_body());
+            const auto go_on = [&most, out, left = std::make_shared<int>(100)] {
+                for (int n = 1; *left > 0; ++n) {
+                    --*left;
+                    most = std::max<int>(most, n);
+                    if (!out->write(std::string(2000, 'x'))) return;
+                }
+                out->finish();
+            };
+            out->on_drained(go_on);
+            go_on();
+        },
+        options);
+    raw_peer p(s.port());
+    p.send(get("/") + get("/"));
+    EXPECT_EQ(p.response().size(), 4U + 200'000);
+    EXPECT_EQ(p.response().size(), 4U + 200'000);
+    EXPECT_EQ(most, 1);
 }
 TEST(body_writer, an_abandoned_body_is_seen_to_be_cut_off) {
     served s([](response res) {

@@ -23,7 +23,10 @@ void session::on_drained(drain_handler h) { core_of(*this).drain_call = std::mov
 void session::on_ping(control_handler h) { core_of(*this).extra().ping_call = std::move(h); }
 void session::on_pong(control_handler h) { core_of(*this).extra().pong_call = std::move(h); }
 
-bool session::is_congested() const noexcept { return core_of(*this).congested; }
+bool session::is_congested() const noexcept {
+    const session_core& self = core_of(*this);
+    return self.congested || (self.more != nullptr && self.more->yields);
+}
 bool session::is_open() const noexcept {
     const session_core& self = core_of(*this);
     return self.state == session_core::phase::open && !self.connection->is_closed();
@@ -185,7 +188,21 @@ bool session_core::queue(std::string_view data, opcode op) {
     count_sent();
     append_message(op, data);
     connection->flush_later();
-    return connection->unsent() <= bounds->max_unsent_bytes || flush();
+    if (connection->unsent() <= bounds->max_unsent_bytes) return true;
+    if (!flush()) return false;
+    if (side == role::client) return true;
+    yield();
+    return false;
+}
+
+// A peer that reads as fast as its session is written to would keep the loop from all others.
+[[gnu::cold]] void session_core::yield() {
+    if (std::exchange(extra().yields, true) || connection->unsent() > 0) return;
+    handle().post([](session& s) {
+        session_core& self = core_of(s);
+        // Else it was told already, or the peer has to take what came after it first.
+        if (self.more->yields && !self.congested) self.drained();
+    });
 }
 
 bool session_core::flush() {
@@ -246,7 +263,8 @@ void session_core::give_up(std::string_view why) {
 
 void session_core::drained() {
     if (follows_message()) time_message();
-    if (!congested) return;
+    const bool yielded = more != nullptr && std::exchange(more->yields, false);
+    if (!congested && !yielded) return;
     congested = false;
     if (more != nullptr) more->answers = 0;
     if (more != nullptr && more->owed_pong && state == phase::open)

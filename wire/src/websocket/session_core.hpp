@@ -113,6 +113,7 @@ struct session_core final : session {
 
     bool queue(std::string_view data, opcode op);
     bool flush();
+    void yield();
     void begin_close(std::uint16_t code, std::string_view reason);
     void append_message(opcode op, std::string_view payload);
     void append_control(opcode op, std::string_view payload);
@@ -148,6 +149,7 @@ struct session_core final : session {
         std::string protocol;
         std::optional<std::string> owed_pong;  // when the peer has taken what it was sent
         std::uint64_t answers = 0;  // bytes that a congested client has answered messages with
+        bool yields = false;        // on_drained() is owed when the loop has served others
     };
     extras& extra();
     void tell(control_handler extras::* call, std::string_view payload);

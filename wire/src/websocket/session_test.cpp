@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
 #include <future>
 #include <mutex>
 
@@ -304,6 +306,31 @@ TEST(ws_session, a_peer_that_does_not_read_congests_its_sender_and_drains) {
     const std::size_t n = congested_at.get_future().get();
     for (std::size_t i = 0; i < n; ++i) ASSERT_EQ(p.next().size(), 10'002U);
     drained.get_future().wait();
+}
+// The kernel takes each message at once: no slow peer makes the session wait.
+TEST(ws_session, lets_its_loop_serve_others_however_fast_the_peer_reads) {
+    http::server_options options;
+    options.limits.max_unsent_bytes = 1000;
+    std::atomic<int> most{0};  // messages sent in one call
+    int left = 100;
+    http::router r;
+    r.websocket("/", [&](session& s, const http::request&) {
+        const auto go_on = [&](session& s) {
+            for (int n = 1; left > 0; ++n) {
+                --left;
+                most = std::max<int>(most, n);
+                if (s.send(std::string(2000, 'x'))) continue;
+                EXPECT_TRUE(s.is_congested());
+                return;
+            }
+        };
+        s.on_drained(go_on);
+        go_on(s);
+    });
+    served s(std::move(r), options);
+    ws_peer p(s.port());
+    for (int i = 0; i < 100; ++i) ASSERT_EQ(p.next().size(), 2'002U);
+    EXPECT_EQ(most, 1);
 }
 // Two that send: one waits to be told, the other goes on.
 TEST(ws_session, is_told_of_the_drain_whatever_is_sent_meanwhile) {

@@ -57,9 +57,10 @@ public:
     // dropped.
     //
     // Returns false when the connection is gone, the body finished or none is sent (see
-    // on_closed()), in which case nothing is queued; or when more than limits::max_unsent_bytes are
-    // now queued: this piece was taken, but wait for on_drained() before the next. Callers that
-    // ignore `false` grow the queue without bound.
+    // on_closed()), in which case nothing is queued; or when more than limits::max_unsent_bytes
+    // were queued with it, even if the peer takes them at once: this piece was taken, but wait for
+    // on_drained() before the next, so that the loop serves others meanwhile. Callers that ignore
+    // `false` grow the queue without bound.
     bool write(std::string_view piece);
     // A field that is to follow the body, once finish() is called. Only a body in chunks has a
     // place for it, and it is sent only to clients that asked for such fields ("TE: trailers", RFC

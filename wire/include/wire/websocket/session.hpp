@@ -125,8 +125,9 @@ public:
     // text or binary.
     //
     // Returns false when the session is not open, in which case nothing is queued; or when more
-    // than limits::max_unsent_bytes are now queued: this message was taken, but wait for
-    // on_drained() before the next. Callers that ignore `false` grow the queue without bound.
+    // than limits::max_unsent_bytes were queued with it, in a server even if the peer takes them at
+    // once: this message was taken, but wait for on_drained() before the next, so that the loop
+    // serves others meanwhile. Callers that ignore `false` grow the queue without bound.
     bool send(std::string_view data, opcode op = opcode::text);
     // Sends a received message back; of a message's own handler, for example.
     bool send(message m) { return send(m.data, m.op); }
