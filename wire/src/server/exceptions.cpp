@@ -44,6 +44,17 @@ void exception_left_callback(loop_handle& handle, std::exception_ptr why) noexce
     }
 }
 
+void exception_left_thread(const std::shared_ptr<loop_handle>& handle,
+                           std::exception_ptr why) noexcept {
+    const std::lock_guard lock(handle->mutex);
+    if (handle->loop == nullptr) return;
+    handle->loop->post([handle, why = std::move(why)]() mutable {
+        exceptions& there = handle->owner->exceptions();
+        there.begin();
+        there.caught(std::move(why), 0);
+    });
+}
+
 void callback_begins(loop_handle& handle) noexcept {
     if (handle.is_here()) handle.owner->exceptions().begin();
 }

@@ -16,6 +16,7 @@
 
 #include <cstdint>
 #include <exception>
+#include <memory>
 #include <utility>
 
 #include "wire/base/function.hpp"
@@ -59,6 +60,10 @@ private:
 void tell_of_exception(loop_handle& handle, exchange* e, std::exception_ptr why) noexcept;
 // As exceptions::caught(), from any thread.
 void exception_left_callback(loop_handle& handle, std::exception_ptr why) noexcept;
+// Of a handler that ran on another thread than the loop's, where the exception has destroyed the
+// response, which answers 500: told on the loop's thread.
+void exception_left_thread(const std::shared_ptr<loop_handle>& handle,
+                           std::exception_ptr why) noexcept;
 // Before a callback, from any thread.
 void callback_begins(loop_handle& handle) noexcept;
 

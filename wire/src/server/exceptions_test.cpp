@@ -9,6 +9,7 @@
 #include "raw_peer.hpp"
 #include "requests.hpp"
 #include "served.hpp"
+#include "wire/loop/blocking_pool.hpp"
 #include "wire/server/coroutine.hpp"
 
 namespace wire::http::exceptions_test {
@@ -277,6 +278,35 @@ TEST(exceptions, answer_500_where_on_exception_drops_the_response_or_throws) {
         p.send(get("/") + get("/"));
         EXPECT_EQ(p.response(), "500 <p>Ours</p>");
         EXPECT_EQ(p.response(), "500 <p>Ours</p>");
+    }
+}
+// A pool's function that lets one pass would end the program.
+TEST(exceptions, on_threads_of_a_pool_end_in_the_router) {
+    blocking_pool pool(1);  // in order, so that all were told when the last request is answered
+    for (const bool behind_next : {true, false}) {
+        router r;
+        r.get("/throws", [](response) { throw std::runtime_error("handler"); });
+        r.get("/fine", [](response res) { res.send("fine"); });
+        if (behind_next) {
+            r.around([&pool](response res, next go_on) {
+                pool.run([res = std::move(res), go_on]() mutable { go_on(std::move(res)); });
+            });
+            r.before("/fine/not", [](response&) { throw std::runtime_error("middleware"); });
+        }
+        reporting report;
+        served s(
+            [&](response res) {
+                if (behind_next) return r(std::move(res));
+                pool.run([&r, res = std::move(res)]() mutable { r(std::move(res)); });
+            },
+            report.options());
+        EXPECT_EQ(ask(s.port(), get("/throws")), "500 Internal Server Error\n");
+        EXPECT_EQ(ask(s.port(), get("/fine/not")),
+                  behind_next ? "500 Internal Server Error\n" : "404 Not Found\n");
+        EXPECT_EQ(ask(s.port(), get("/fine")), "200 fine");
+        s.stop();
+        EXPECT_EQ(report.without_response, behind_next ? 2 : 1);
+        EXPECT_TRUE(report.counted(behind_next ? 2 : 1)) << report.counts->text();
     }
 }
 TEST(exceptions, are_counted_without_on_exception) {

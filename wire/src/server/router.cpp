@@ -1,10 +1,50 @@
 // The router that users write to: it fills a route_table and takes requests through its middleware.
 #include "wire/server/router.hpp"
 
+#include <exception>
+
+#include "exceptions.hpp"
 #include "exchange.hpp"
 #include "route_table.hpp"
 
 namespace wire::http {
+
+namespace {
+
+// On the loop's thread whoever has called deals with exceptions. On another nobody is known to: one
+// that left its function, such as that of a pool, would end the program.
+template <typename Call> void on_any_thread(response res, const Call& call) {
+    const std::shared_ptr<detail::loop_handle>& handle = detail::response_access::of(res).handle;
+    if (handle->is_here()) return call(std::move(res));
+    const std::shared_ptr<detail::loop_handle> kept = handle;
+    try {
+        call(std::move(res));
+    } catch (...) {
+        detail::exception_left_thread(kept, std::current_exception());
+    }
+}
+
+// Runs what is left of the middleware, then the handler.
+void go_on(const detail::route_place& place, response res) {
+    const auto& [table, first, chosen, seen] = place;
+    for (std::size_t i = first; i < table->layers.size(); ++i) {
+        detail::middleware& layer = *table->layers[i];
+        if (!layer.covers(res.request().path())) continue;
+        if (layer.before) {
+            layer.before(res);
+            if (!res) return;
+        } else if (layer.after) {
+            res.on_send([table = table, &layer](response& r) { layer.after(r); });
+        } else if (layer.around) {
+            layer.around(std::move(res), next(std::make_shared<detail::route_place>(
+                                             detail::route_place{table, i + 1, chosen, seen})));
+            return;
+        }
+    }
+    table->answer(std::move(res), chosen, seen);
+}
+
+}  // namespace
 
 router::router() : table_(std::make_shared<detail::route_table>()) {}
 router::router(router&&) noexcept = default;
@@ -73,7 +113,8 @@ void router::operator()(response res) {
     if (!path.empty() && path.front() == '/') f.search(table_->root, path.substr(1));
     if (!req.params_.empty()) req.keep_names();
     if (table_->layers.empty()) {
-        table_->answer(std::move(res), f.chosen, f.seen);
+        on_any_thread(std::move(res),
+                      [&](response r) { table_->answer(std::move(r), f.chosen, f.seen); });
     } else {
         next(std::make_shared<detail::route_place>(
             detail::route_place{table_, 0, f.chosen, f.seen}))(std::move(res));
@@ -81,22 +122,7 @@ void router::operator()(response res) {
 }
 
 void next::operator()(response res) const {
-    const auto& [table, first, chosen, seen] = *place_;
-    for (std::size_t i = first; i < table->layers.size(); ++i) {
-        detail::middleware& layer = *table->layers[i];
-        if (!layer.covers(res.request().path())) continue;
-        if (layer.before) {
-            layer.before(res);
-            if (!res) return;
-        } else if (layer.after) {
-            res.on_send([table = table, &layer](response& r) { layer.after(r); });
-        } else if (layer.around) {
-            layer.around(std::move(res), next(std::make_shared<detail::route_place>(
-                                             detail::route_place{table, i + 1, chosen, seen})));
-            return;
-        }
-    }
-    table->answer(std::move(res), chosen, seen);
+    on_any_thread(std::move(res), [this](response r) { go_on(*place_, std::move(r)); });
 }
 
 }  // namespace wire::http

@@ -66,7 +66,9 @@ public:
         : place_(std::move(place)) {}
 
     // Goes on with the request of `res`. Call it at once or later, on any thread, at most once for
-    // a request. `res` must be the response that came with this object.
+    // a request. `res` must be the response that came with this object. Exceptions of what it calls
+    // pass through it on the loop's thread; on another they end here, as with any handler: the
+    // answer is 500, and server_options::on_exception is told.
     void operator()(response res) const;
 
 private:
@@ -154,7 +156,7 @@ public:
 
     // ---- for the server, and for handlers that wrap a router ----
 
-    // Handles a request, on the thread that it is called on.
+    // Handles a request, on the thread that it is called on. Exceptions: as those of `next`.
     void operator()(response res);
 
     // How the body of `req` is to be received, for server_options::plan_body: `stream` where the

@@ -114,8 +114,9 @@ struct server_options {
     //
     // The response has status 500 and nothing else of what was set before, hooks apart. It may be
     // sent now or later, and answers 500 with the error page when it is dropped. It is empty when
-    // the request has been answered already, or when the response is held elsewhere: where it was
-    // moved to before the exception. Must not block; what it throws itself is dropped.
+    // the request has been answered already (with 500, where a handler behind next or a router ran
+    // on another thread), or when the response is held elsewhere: where it was moved to before the
+    // exception. Must not block; what it throws itself is dropped.
     //
     // Without this function such requests are answered with 500, and metrics count them.
     std::function<void(response, std::exception_ptr)> on_exception;
