@@ -38,9 +38,9 @@ public:
     // Whether take_challenge() would be true.
     bool can_answer(const url& to, const digest_progress& progress,
                     const header_list& answer) const;
-    // A request to `to` was answered with 401 and these fields. True where it is to be sent again:
-    // append_field() then has an answer. The first challenge is answered, and another where it
-    // says that the nonce of that answer was stale.
+    // A request to `to` was answered with 401 and these fields. True where it is to be sent again,
+    // if it can be: append_field() then has an answer, also for the requests after it. The first
+    // challenge is answered, and another where it says that the nonce of that answer was stale.
     bool take_challenge(const url& to, digest_progress& progress, const header_list& answer);
 
 private:

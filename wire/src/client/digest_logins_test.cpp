@@ -220,11 +220,31 @@ TEST(digest_logins, work_with_bodies_in_pieces) {
     EXPECT_EQ(c.send(with_source(false), collect)->status(), 401);
     EXPECT_EQ(got, "who are you?");
     got.clear();
+    g.forget();
     EXPECT_EQ(c.send(with_source(true), collect)->status(), 200);
     EXPECT_EQ(got, "piecepiece1");
     got.clear();
     EXPECT_EQ(c.send(with_source(false), collect)->status(), 200);
     EXPECT_EQ(got, "piecepiece2");
+}
+// Their caller may ask again.
+TEST(digest_logins, answer_the_next_time_for_what_cannot_be_sent_again) {
+    NEED_HASHES();
+    guard g("SHA-256", 2);
+    served s(guarded(g));
+    client c = with_logins({{origin(s), "me", "secret"}});
+    const auto upload = [&] {
+        client_request r = make_request(method::put, origin(s) + "/");
+        r.source.pull = [](buffer& out, std::size_t) -> result<source_state> {
+            out.append("body");
+            return source_state::end;
+        };
+        return show(c.send(std::move(r)));
+    };
+    std::string seen;
+    for (int i = 0; i < 5; ++i) seen += upload() + ";";
+    EXPECT_EQ(seen, "401 who are you?;200 body1;200 body2;401 who are you?;200 body1;");
+    EXPECT_EQ(g.log(), "- 401;n1.00000001 200;n1.00000002 200;n1.00000003 401;n2.00000001 200;");
 }
 TEST(digest_logins, serve_many_requests_at_once) {
     NEED_HASHES();

@@ -172,8 +172,9 @@ void client_policy::take_cookies(const client_job& job, const reply& head) {
 
 client_policy::verdict client_policy::judge(client_job& job, result<reply>& got, time_point now) {
     const bool again = job.repeatable();
-    if (again && got && got->status() == 401 && authenticates(job) &&
-        digest_->take_challenge(job.url, job.plan->digest, got->headers()))
+    // The next request answers the challenge to one that cannot be sent again.
+    if (got && got->status() == 401 && authenticates(job) &&
+        digest_->take_challenge(job.url, job.plan->digest, got->headers()) && again)
         return verdict::send;
     if (again && got && may_drop_expectation(job, *got)) {
         job.request.expect_continue = false;

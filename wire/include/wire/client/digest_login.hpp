@@ -15,8 +15,8 @@
 //
 // Requests with an Authorization field of their own are left alone. A request whose body comes from
 // a body_source without `rewind`, and has been asked for, cannot be sent again: the caller gets the
-// 401; with `expect_continue` a server can ask before the body is. MD5 can be broken for weak
-// passwords by whoever sees the answer: use TLS.
+// 401, and the next request carries the answer; with `expect_continue` a server can ask before the
+// body is. MD5 can be broken for weak passwords by whoever sees the answer: use TLS.
 #pragma once
 
 #include <string>
