@@ -92,9 +92,17 @@ private:
     std::exception_ptr what_;
 };
 
+// The functions of one request run in the middle of what the loop does for it: a request from there
+// would run the loop inside itself, and receive into the bytes that they are being given.
+bool calls_itself(event_loop& loop) noexcept { return loop.core().in_iteration(); }
+error refusal(const client_request& r) {
+    return {errc::bad_argument, r.url + ": a call from inside another of the same client"};
+}
+
 }  // namespace
 
 result<reply> client::send(client_request request) {
+    if (calls_itself(*loop_)) return refusal(request);
     std::optional<result<reply>> got;
     thrown_by_caller thrown;
     request_id id = 0;
@@ -109,6 +117,7 @@ result<reply> client::send(client_request request) {
 
 result<reply> client::send(client_request request,
                            const std::function<bool(std::string_view piece)>& sink) {
+    if (calls_itself(*loop_)) return refusal(request);
     std::optional<result<reply>> got;
     thrown_by_caller thrown;
     request_id id = 0;

@@ -439,6 +439,37 @@ TEST(client, lets_through_what_its_callers_functions_throw) {
     ASSERT_TRUE(got) << got.error().message;
     EXPECT_EQ(got->body(), "answer");
 }
+// As from the middle of a body: what else is in it must not be lost.
+TEST(client, refuses_calls_from_inside_its_own) {
+    const std::string large(300'000, 'a');
+    served s([&large](response res) {
+        if (res.request().path() != "/large") return mirror(std::move(res));
+        res.early_hints({{"Link", "</a.css>"}});
+        res.send(std::string(res.request().body()) + large);
+    });
+    client c = make();
+    std::string inside;
+    const auto ask = [&] { inside += show(c.get(url(s, "/small"))) + ";"; };
+    client_request r = make_request(method::put, url(s, "/large"));
+    r.source.length = 2;
+    r.source.pull = [&](buffer& out, std::size_t) -> result<source_state> {
+        ask();
+        out.append("up");
+        return source_state::end;
+    };
+    r.on_interim = [&](const response_head&) { ask(); };
+    std::string got;
+    const auto end = c.send(std::move(r), [&](std::string_view piece) {
+        if (got.empty()) ask();
+        got += piece;
+        return true;
+    });
+    EXPECT_TRUE(end) << end.error().message;
+    EXPECT_TRUE(got == "up" + large);
+    EXPECT_EQ(inside, "bad argument;bad argument;bad argument;");
+    EXPECT_EQ(show(c.get(url(s, "/small"))), "200 GET /small ");
+    EXPECT_EQ(c.connections_opened(), 1U);
+}
 // Who wants no answer has what all others have: redirects, errors that end nothing else.
 TEST(client, may_have_nobody_to_tell) {
     std::atomic<int> arrived{0};

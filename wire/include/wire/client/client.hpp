@@ -250,7 +250,8 @@ private:
 // A client that blocks until the reply is there: one request at a time. Belongs to the thread that
 // uses it; use one client for each thread, or the one of wire/client/shared_client.hpp. Between two
 // calls it does nothing: idle connections that the server has closed meanwhile are found at the
-// next call.
+// next call. From inside a call, by its `sink`, `source` or `on_interim`, another request ends with
+// errc::bad_argument: ask with a client of its own there.
 class WIRE_EXPORT client {
 public:
     // Fails where the system gives no resources for a loop.
