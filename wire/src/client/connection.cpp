@@ -157,6 +157,9 @@ void client_connection::pump() {
         t.told = false;
         const auto state = t.pull(job_->request.source, out());
         if (is_closed()) return;
+        // It may have waited for its bytes, as those of blocking clients do. That is no time of the
+        // server's.
+        owner_->loop().refresh_now();
         if (!state) return fail({state.code(), about(*job_) + state.error().message});
         if (*state == source_state::later) {
             if (owner_->eager())

@@ -404,5 +404,29 @@ TEST(blocking_streaming, both_ways) {
     later.pull = [](buffer&, std::size_t) -> result<source_state> { return source_state::later; };
     EXPECT_EQ(c.send(streaming::upload(url(s), later)).code(), errc::bad_argument);
 }
+// The server's time begins when it has been given all.
+TEST(blocking_streaming, a_source_may_take_longer_than_the_server_may) {
+    raw_server raw([](raw_server& r) {
+        auto v = r.accept();
+        v.request();
+        char bytes[2];
+        EXPECT_EQ(::recv(v.fd(), bytes, 2, MSG_WAITALL), 2);
+        std::this_thread::sleep_for(100ms);
+        v.send("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+    });
+    client_options options;
+    options.response_timeout = options.body_timeout = 300ms;
+    auto c = *client::create(options);
+    body_source slow;
+    slow.length = 2;
+    slow.pull = [](buffer& out, std::size_t) -> result<source_state> {
+        std::this_thread::sleep_for(500ms);
+        out.append("up");
+        return source_state::end;
+    };
+    const auto got = c.send(streaming::upload(raw.url(), std::move(slow)));
+    ASSERT_TRUE(got) << got.error().message;
+    EXPECT_EQ(got->status(), 200);
+}
 
 }  // namespace wire::http::streaming_test
