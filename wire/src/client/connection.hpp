@@ -56,10 +56,11 @@ struct client_job {
     bool resent = false;     // a kept connection lost it: goes on a new one, and once is enough
 
     // Whether it may be sent again: no piece of a response was given away, and no body was asked
-    // for that cannot be rewound.
+    // for that cannot be rewound and is still needed.
     bool repeatable() const noexcept {
         return streamed == nullptr ||
-               (!streamed->committed && (!streamed->pulled || request.source.rewind));
+               (!streamed->committed &&
+                (!streamed->pulled || !request.source || request.source.rewind));
     }
 
     const client_timeouts& timeouts(const client_timeouts& otherwise) const noexcept {

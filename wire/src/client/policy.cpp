@@ -53,13 +53,20 @@ std::string encode_invalid(std::string_view text) {
     return out;
 }
 
-// RFC 9110 section 15.4: what becomes of the method, and with it of the body and the fields that
-// describe it.
+// RFC 9110 section 15.4.
+bool becomes_get(const client_request& r, int status) noexcept {
+    return status == 303 ? r.method != method::head && r.method != method::get
+                         : (status == 301 || status == 302) && r.method == method::post;
+}
+
+// A GET needs nothing of a body that cannot be had again.
+bool may_follow(const client_job& job, int status) noexcept {
+    return job.repeatable() || (!job.streamed->committed && becomes_get(job.request, status));
+}
+
+// What becomes of the method, and with it of the body and the fields that describe it.
 void change_method(client_request& r, int status) {
-    const bool to_get = status == 303
-                            ? r.method != method::head && r.method != method::get
-                            : (status == 301 || status == 302) && r.method == method::post;
-    if (!to_get) return;
+    if (!becomes_get(r, status)) return;
     r.method = method::get;
     r.body = {};
     r.source = {};
@@ -182,7 +189,8 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
     }
     if (again && options_->retry.max_retries > 0 && retry(job, got, now)) return verdict::wait;
     if (!got) return verdict::deliver;
-    if (again && options_->max_redirects > 0 && is_redirect(got->status())) {
+    if (options_->max_redirects > 0 && is_redirect(got->status()) &&
+        may_follow(job, got->status())) {
         if (const auto location = got->header("location")) {
             auto refused = follow(job, *got, *location);
             if (!refused) return verdict::send;
@@ -201,14 +209,15 @@ client_policy::verdict client_policy::judge(client_job& job, result<reply>& got,
 }
 
 bool client_policy::may_act_on(const client_job& job, const reply& head) const {
+    if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location") &&
+        may_follow(job, head.status()))
+        return true;
     if (!job.repeatable()) return false;
     if (head.status() == 401 && authenticates(job) &&
         digest_->can_answer(job.url, job.plan->digest, head.headers()))
         return true;
     if (may_drop_expectation(job, head)) return true;
     const retry_options& o = options_->retry;
-    if (options_->max_redirects > 0 && is_redirect(head.status()) && head.header("location"))
-        return true;
     return o.max_retries > 0 && job.plan != nullptr && job.plan->retries < o.max_retries &&
            may_repeat(job.request) && is_retried(o, head.status());
 }

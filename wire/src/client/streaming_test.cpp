@@ -341,6 +341,31 @@ TEST_F(streaming, the_time_for_an_answer_begins_when_a_kept_body_is_sent) {
         made.reset();
     }
 }
+// As a form that was uploaded is answered with where to look.
+TEST_F(streaming, a_source_that_cannot_begin_again_is_not_needed_for_a_get) {
+    for (const std::string status : {"301", "302", "303", "307"}) {
+        const bool to_get = status != "307";
+        raw_server raw([&](raw_server& r) {
+            auto v = r.accept();
+            v.request();
+            char bytes[6];
+            EXPECT_EQ(::recv(v.fd(), bytes, 6, MSG_WAITALL), 6);
+            v.send("HTTP/1.1 " + status +
+                   " Go\r\nLocation: /there\r\nContent-Length: 4\r\n\r\ngone");
+            const std::string next = v.request();
+            if (!to_get) return;
+            EXPECT_TRUE(next.starts_with("GET /there HTTP/1.1\r\n")) << next;
+            EXPECT_EQ(next.find("Content-Length"), std::string::npos);
+            v.send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
+        });
+        c().send(upload(raw.url(), counted(6, 3, true)), pieces());
+        run();
+        ASSERT_TRUE(got && *got);
+        EXPECT_EQ(std::to_string((*got)->status()), to_get ? "200" : status);
+        EXPECT_EQ(body, to_get ? "ok" : "gone");
+        made.reset();
+    }
+}
 TEST_F(streaming, a_source_that_cannot_begin_again_may_cancel_its_request) {
     raw_server raw([](raw_server& r) {
         auto v = r.accept();

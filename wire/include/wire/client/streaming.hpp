@@ -48,7 +48,8 @@ struct body_source {
     std::optional<std::uint64_t> length;
     // Begins the body again from its first byte. With it, a request whose body was asked for can be
     // sent again as others are: by redirects and retries, and when a kept connection was closed.
-    // Called just before the body is asked for again.
+    // Called just before the body is asked for again. A redirect that turns the request into a GET
+    // is followed without it.
     std::function<void()> rewind = {};
 
     // Whether there is a source.
