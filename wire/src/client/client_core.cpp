@@ -80,7 +80,7 @@ request_id client_core::begin(std::unique_ptr<client_job> job) {
         loop_->post([job = std::move(job)] {
             job->done(error(errc::stopped, job->request.url + ": the client is gone"));
         });
-        return id;
+        return 0;  // when it is told, there is no client to cancel it
     }
     const client_request& r = job->request;
     if (to_string(r.method).empty() || r.method == method::connect) {

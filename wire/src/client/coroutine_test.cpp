@@ -11,6 +11,7 @@
 
 #include "raw_server.hpp"
 #include "served.hpp"
+#include "wire/client/reply_stream.hpp"
 #include "wire/proto/ws_close.hpp"
 #include "wire/proto/ws_frame.hpp"
 #include "wire/proto/ws_handshake.hpp"
@@ -91,6 +92,26 @@ TEST(http_coroutines, are_told_when_the_client_goes) {
     EXPECT_EQ(answers, (std::vector<std::string>{"stopping", "stopping"}));
     EXPECT_TRUE(group.empty());
     release = true;
+}
+// Begun by a callback that was told of the client's end, and given up before the loop ran.
+TEST(http_coroutines, do_not_look_for_a_client_that_was_going_when_they_began) {
+    const auto loop = *event_loop::create();
+    const std::string nobody = "http://127.0.0.1:1/";
+    std::vector<std::string> answers;
+    task_group late;
+    {
+        const auto c = std::make_unique<http::async_client>(*loop);
+        c->get(nobody, [&](const result<http::reply>&) {
+            late.spawn(ask(*c, nobody, answers));
+            late.spawn([](http::async_client& client, std::string url) -> task<> {
+                http::client_request r = http::make_request(http::method::get, std::move(url));
+                (void)co_await http::stream(client, std::move(r));
+            }(*c, nobody));
+        });
+    }
+    late.clear();
+    loop->run_once(0ms);
+    EXPECT_TRUE(answers.empty());
 }
 TEST(http_coroutines, may_end_before_their_answer) {
     served s(mirror);

@@ -51,7 +51,7 @@ struct stream_state : iteration_hook {
         waiting = nullptr;
         if (!sent || over) return;
         abandoned = true;
-        client->cancel(id);
+        if (id != 0) client->cancel(id);
     }
     bool has_news() const noexcept { return over || !kept.empty(); }
 
@@ -84,7 +84,7 @@ struct stream_state : iteration_hook {
         if (s.waiting) std::exchange(s.waiting, nullptr).resume();
     }
 
-    async_client* client;  // gone at the latest when `over` is set
+    async_client* client;  // gone at the latest when `over` is set; with no id, perhaps before
     event_loop* loop;
     request_id id = 0;
     reply head;

@@ -50,7 +50,7 @@ public:
     }
     // Cancels the request if it is under way.
     ~awaitable_reply() {
-        if (is_awaited()) client_->cancel(id_);
+        if (is_awaited() && id_ != 0) client_->cancel(id_);
     }
 
 private:
