@@ -438,6 +438,7 @@ void client_connection::finish_response(bool more_follows) {
         behind_->erase(behind_->begin());
         reply got = std::move(reply_);
         begin_response();
+        left_before_ = unsent();  // its body may still be on its way
         await_response();
         owner_->answered(std::move(job), std::move(got));
     } else if (keep) {

@@ -247,6 +247,35 @@ TEST_F(pipelining, a_late_answer_fails_alone) {
     EXPECT_EQ(all(), "a=/a|b=/b|slow: timed out|");
     made.reset();
 }
+TEST_F(pipelining, a_body_may_still_be_on_its_way_when_its_turn_comes) {
+    constexpr std::size_t size = 32 << 20;
+    raw_server r([](raw_server& s) {
+        auto v = s.accept();
+        answer_path(v);
+        answer_path(v);
+        v.request();
+        std::string bytes(256 << 10, ' ');
+        std::size_t have = 0;
+        for (auto at = clock::now(); have < size; at += 5ms) {
+            std::this_thread::sleep_until(at);  // 128 pieces: more than half a second
+            const auto n = ::recv(v.fd(), bytes.data(), bytes.size(), MSG_WAITALL);
+            if (n <= 0) return;
+            have += static_cast<std::size_t>(n);
+        }
+        v.send(answer("taken"));
+        serve_on(v);
+    });
+    use(r);
+    begin();
+    get("a");
+    client_request large = make_request(method::put, root + "/large", std::string(size, 'u'));
+    large.timeouts.emplace().response_timeout = 400ms;
+    ask(std::move(large), "large");
+    run(2);
+    EXPECT_EQ(all(), "a=/a|large=taken|");
+    EXPECT_EQ(c().connections_opened(), 1U);
+    made.reset();
+}
 TEST_F(pipelining, cancelling_harms_no_other) {
     for (const int gone : {0, 1, 2}) {  // the first, one in the middle, the last
         raw_server r([&](raw_server& s) {
