@@ -299,6 +299,7 @@ def test_a_server_that_ends_each_connection_must_say_so_and_do_so(
         ("binary_replies", "count.0", "binary"),
         ("forgives_commas", "count.bad_json", '"c": 11'),
         ("forgives_what_follows", "count.trailing", '"c": 12'),
+        ("reads_nan", "count.nan", '"c": NaN'),
         ("no_pong", "ws.ping", "nothing, and no more"),
         ("mute_later", "ws.burst", "nothing, and no more"),
         ("never_closes", "ws.close", "nothing, and no more"),

@@ -31,6 +31,7 @@ def failed(verdict: Verdict) -> list[str]:
     [
         ("posts_anywhere", "rest.not_found POST /nonesuch", "200 OK"),
         ("pairs_brackets", "rest.bad_json no_comma", "200 OK"),
+        ("reads_nan", "rest.bad_json nan", "200 OK"),
         ("checks_the_first", "rest.bad_json_later", "request 2"),
         ("caches_by_length", "http.in_turn", '"param1":42'),
         ("repeats_itself", "http.in_turn", "request 4"),

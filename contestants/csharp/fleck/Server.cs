@@ -1,6 +1,7 @@
 // Fleck as a server: ws.count, ws.broadcast.
 using System;
 using System.Collections.Generic;
+using System.Linq;
 using System.Threading;
 using System.Web.Script.Serialization;
 using Fleck;
@@ -10,6 +11,12 @@ static class Server
     static readonly DateTime Epoch = new DateTime(1970, 1, 1, 0, 0, 0, DateTimeKind.Utc);
     static readonly List<IWebSocketConnection> Everybody = new List<IWebSocketConnection>();
 
+    // The serializer reads and writes NaN and infinities.
+    static bool IsNoJson(object value)
+    {
+        return value is double && (double.IsNaN((double)value) || double.IsInfinity((double)value));
+    }
+
     static void Count(IWebSocketConnection socket)
     {
         var json = new JavaScriptSerializer();
@@ -18,6 +25,7 @@ static class Server
             try
             {
                 var request = json.Deserialize<Dictionary<string, object>>(message);
+                if (request.Values.Any(IsNoJson)) throw new ArgumentException("no JSON");
                 long now = (long)(DateTime.UtcNow - Epoch).TotalSeconds;
                 socket.Send(json.Serialize(new { c = request["c"], ts = now }));
             }

@@ -11,7 +11,7 @@ import signal
 import time
 from multiprocessing import Process
 
-from aiohttp import WSMsgType, web
+from aiohttp import WSCloseCode, WSMsgType, web
 
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
@@ -19,6 +19,15 @@ WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD", "")
 # In rest the threads are handlers of one service; under ws.broadcast one process has all sockets.
 WORKERS = 1 if WORKLOAD in ("rest", "ws.broadcast") else THREADS
 HANDLERS = asyncio.Semaphore(THREADS)
+
+
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+encode = json.JSONEncoder(allow_nan=False).encode
 
 logging.disable()  # otherwise a traceback for each connection that just drops
 routes = web.RouteTableDef()
@@ -38,7 +47,7 @@ async def route_02(request: web.Request) -> web.Response:
 async def post_test(request: web.Request) -> web.Response:
     body = await request.read()
     try:
-        json.loads(body)
+        decode(body.decode())
     except ValueError:
         raise web.HTTPBadRequest(text="expected JSON") from None
     if DELAY_S:
@@ -73,7 +82,12 @@ async def count(request: web.Request) -> web.WebSocketResponse:
     await socket.prepare(request)
     async for message in socket:
         if message.type is WSMsgType.TEXT:
-            await socket.send_json({"c": message.json()["c"], "ts": int(time.time())})
+            try:
+                reply = encode({"c": decode(message.data)["c"], "ts": int(time.time())})
+            except ValueError:
+                await socket.close(code=WSCloseCode.INVALID_TEXT)
+                break
+            await socket.send_str(reply)
     return socket
 
 

@@ -18,6 +18,15 @@ THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
 txaio.use_asyncio()
 
 
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+encode = json.JSONEncoder(allow_nan=False).encode
+
+
 class Echo(WebSocketServerProtocol):
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
         self.sendMessage(payload, isBinary)
@@ -25,8 +34,9 @@ class Echo(WebSocketServerProtocol):
 
 class Count(WebSocketServerProtocol):
     def onMessage(self, payload: bytes, isBinary: bool) -> None:
-        answer = {"c": json.loads(payload)["c"], "ts": int(time.time())}
-        self.sendMessage(json.dumps(answer).encode())
+        # What this raises ends the connection.
+        reply = encode({"c": decode(payload.decode())["c"], "ts": int(time.time())})
+        self.sendMessage(reply.encode())
 
 
 async def run() -> None:

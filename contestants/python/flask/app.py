@@ -10,6 +10,14 @@ from flask import Flask, Response, request
 
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 
+
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+
 app = Flask(__name__)
 app.config["MAX_CONTENT_LENGTH"] = 16 * 1024 * 1024  # no limit by default
 
@@ -28,7 +36,7 @@ def route_02() -> Response:
 def post_test() -> Response:
     body = request.get_data()
     try:
-        json.loads(body)
+        decode(body.decode())
     except ValueError:
         return Response("expected JSON", status=400, mimetype="text/plain")
     if DELAY_S:

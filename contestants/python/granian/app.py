@@ -10,10 +10,20 @@ import time
 
 from fastapi import FastAPI, HTTPException, Request, WebSocket, WebSocketDisconnect
 from fastapi.responses import PlainTextResponse
+from starlette.status import WS_1007_INVALID_FRAME_PAYLOAD_DATA
 
 DELAY_S = int(os.environ.get("WIREBENCH_DELAY_MS") or 0) / 1000
 HANDLERS = asyncio.Semaphore(int(os.environ.get("WIREBENCH_THREADS") or 1))
 WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD", "")
+
+
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
 app = FastAPI(default_response_class=PlainTextResponse, openapi_url=None)
 
@@ -32,7 +42,7 @@ async def route_02() -> str:
 async def post_test(request: Request) -> PlainTextResponse:
     body = await request.body()
     try:
-        json.loads(body)
+        decode(body.decode())
     except ValueError:
         raise HTTPException(status_code=400, detail="expected JSON") from None
     if DELAY_S:
@@ -61,7 +71,13 @@ async def echo(socket: WebSocket) -> None:
 
 async def count(socket: WebSocket) -> None:
     while True:
-        await socket.send_json({"c": (await socket.receive_json())["c"], "ts": int(time.time())})
+        text = await socket.receive_text()
+        try:
+            reply = encode({"c": decode(text)["c"], "ts": int(time.time())})
+        except ValueError:
+            await socket.close(WS_1007_INVALID_FRAME_PAYLOAD_DATA)
+            return
+        await socket.send_text(reply)
 
 
 @app.websocket("/")

@@ -25,6 +25,15 @@ THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THR
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
 
 
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+encode = json.JSONEncoder(allow_nan=False).encode
+
+
 class Messages(WSListener):
     """Puts messages together; picows hands out frames."""
 
@@ -60,8 +69,13 @@ class Echo(Messages):
 
 class Count(Messages):
     def on_message(self, transport: WSTransport, message: bytes) -> None:
-        answer = {"c": json.loads(bytes(message))["c"], "ts": int(time.time())}
-        transport.send(WSMsgType.TEXT, json.dumps(answer).encode())
+        try:
+            reply = encode({"c": decode(bytes(message).decode())["c"], "ts": int(time.time())})
+        except ValueError:
+            transport.send_close(WSCloseCode.INVALID_TEXT)
+            transport.disconnect()
+            return
+        transport.send(WSMsgType.TEXT, reply.encode())
 
 
 everybody: set[WSTransport] = set()

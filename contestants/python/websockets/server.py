@@ -11,10 +11,20 @@ import time
 from multiprocessing import Process
 
 from websockets.asyncio.server import ServerConnection, broadcast, serve
+from websockets.frames import CloseCode
 
 WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD")
 # Under ws.broadcast one process has all connections.
 THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THREADS") or 1)
+
+
+def refuse(constant: str) -> None:
+    """NaN and infinities, which are no JSON: Python's default reads and writes them."""
+    raise ValueError(f"{constant} is no JSON")
+
+
+decode = json.JSONDecoder(parse_constant=refuse).decode
+encode = json.JSONEncoder(allow_nan=False).encode
 
 logging.disable()  # otherwise a traceback for each connection that just drops
 
@@ -26,7 +36,12 @@ async def echo(websocket: ServerConnection) -> None:
 
 async def count(websocket: ServerConnection) -> None:
     async for message in websocket:
-        await websocket.send(json.dumps({"c": json.loads(message)["c"], "ts": int(time.time())}))
+        try:
+            reply = encode({"c": decode(message)["c"], "ts": int(time.time())})
+        except ValueError:
+            await websocket.close(CloseCode.INVALID_DATA)
+            return
+        await websocket.send(reply)
 
 
 everybody: set[ServerConnection] = set()

@@ -37,10 +37,14 @@ async def read_frame(reader: asyncio.StreamReader) -> tuple[int, bool, bytes]:
     return first & 0x0F, bool(first & 0x80), apply_mask(await reader.readexactly(size), key)
 
 
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def reply_to(kind: int, data: bytes) -> bytes:
     if COUNTS:
         stamp = time.time() if FAULT == "none" else int(time.time())
-        said = json.dumps({"c": json.loads(data)["c"], "ts": stamp}).encode()
+        said = json.dumps({"c": json.loads(data, parse_constant=refuse)["c"], "ts": stamp}).encode()
         data = kept.setdefault(data, said) if FAULT == "keeps_replies" else said
     if FAULT == "cuts_large":
         data = data[:500_000]

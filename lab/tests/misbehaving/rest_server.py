@@ -20,6 +20,10 @@ handlers = threading.Semaphore(THREADS)
 replies: dict[int, bytes] = {}
 
 
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 def is_json(body: bytes) -> bool:
     if FAULT == "pairs_brackets":
         text = body.decode()
@@ -28,7 +32,7 @@ def is_json(body: bytes) -> bool:
     if FAULT == "ends_at_depth" and body.startswith(b"[["):
         os._exit(7)
     try:
-        json.loads(body)
+        json.loads(body, parse_constant=float if FAULT == "reads_nan" else refuse)
     except (ValueError, RecursionError):
         return False
     return True
@@ -60,10 +64,19 @@ class Handler(BaseHTTPRequestHandler):
             self.say(405, b"")
         elif self.path != "/test" and FAULT != "posts_anywhere":
             self.say(404, b"no such thing")
-        elif not is_json(body) and not (FAULT == "checks_the_first" and self.posted > 1):
+        elif not self.leaves_unchecked(body) and not is_json(body):
             self.say(400, b"no JSON")
         else:
             self.process(b"Sending response: " + body)
+
+    def leaves_unchecked(self, body: bytes) -> bool:
+        content_type = self.headers["Content-Type"]
+        return (
+            (FAULT == "checks_the_first" and self.posted > 1)
+            or (FAULT == "takes_any_text" and content_type == "text/plain")
+            or (FAULT == "needs_a_type" and content_type is None)
+            or (FAULT == "skips_nothing_untyped" and content_type is None and not body)
+        )
 
     def read_body(self) -> bytes:
         size = int(self.headers["Content-Length"] or 0)

@@ -42,6 +42,10 @@ CLOSE_AFTER = 100
 COLD_REQUESTS = 20
 
 
+def refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is no JSON")
+
+
 class Server:
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -226,7 +230,8 @@ class Server:
                     data = data[: data.rindex(b"}") + 1]
                 if self.fault == "ends_at_depth" and data.startswith(b"[["):
                     os._exit(7)
-                request = json.loads(data)
+                constant = float if self.fault == "reads_nan" else refuse
+                request = json.loads(data, parse_constant=constant)
                 count = request.get("c") if isinstance(request, dict) else None
                 if not isinstance(count, int | float):
                     if await self.refuse(request, writer):

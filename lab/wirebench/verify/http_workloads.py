@@ -162,6 +162,9 @@ def _refusals(peer: Peer) -> Iterator[Check]:
         ("no_comma", b'{"param1":42 "param2":"test"}'),
         ("no_value", b'{"param1":42,"param2":}'),
         ("bracket", b'{"param1":[42,"param2":"test"}'),
+        # What some libraries read and write beyond JSON (RFC 8259 section 6).
+        ("nan", b'{"param1":NaN}'),
+        ("infinity", b'{"param1":-Infinity}'),
     ):
         yield answers(f"rest.bad_json {name}", peer, _refused_body(body))
 

@@ -99,6 +99,9 @@ def count_checks(peer: Peer) -> Iterator[Check]:
     # Whoever looks only for the number answers these as well.
     yield _refused_count(peer, "count.bad_json", '{"c":11,}')
     yield _refused_count(peer, "count.trailing", '{"c":12}x')
+    # What some libraries read and write beyond JSON (RFC 8259 section 6).
+    yield _refused_count(peer, "count.nan", '{"c":NaN}')
+    yield _refused_count(peer, "count.infinity", '{"c":13,"x":-Infinity}')
     yield from _session_checks(peer, asking=_number, judge=_judge_count)
     yield _concurrent_check(peer, asking=_number, judge=_judge_count)
     yield _stamped_anew(peer, stamps)
