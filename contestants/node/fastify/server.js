@@ -10,6 +10,7 @@ const threads = Number(process.env.WIREBENCH_THREADS || 1);
 const delayMs = Number(process.env.WIREBENCH_DELAY_MS || 0);
 // In rest the threads are handlers of one service: that many requests are in their delay at a time.
 const workers = process.env.WIREBENCH_WORKLOAD === 'rest' ? 1 : threads;
+const sending = Buffer.from('Sending response: ');
 const waiting = [];
 let delayed = 0;
 
@@ -32,24 +33,22 @@ async function serve() {
   const app = fastify({
     https: certificate ? { cert: fs.readFileSync(certificate), key: fs.readFileSync(process.env.WIREBENCH_TLS_KEY) } : null,
   });
-  // The body is sent back as received, so it is kept as text beside the check.
-  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
-    try {
-      JSON.parse(body);
-      done(null, body);
-    } catch (error) {
-      error.statusCode = 400;
-      done(error);
-    }
-  });
+  // The body is checked whatever its type, and sent back as received. Without a type and bytes there is none.
+  app.removeAllContentTypeParsers();
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (request, body, done) => done(null, body));
   app.get('/route_01', async () => 'hello from route_01');
   app.get('/route_02', async () => 'hello from route_02');
   app.get('/test/status', async () => 'OK');
   app.get('/test/labels/:label', async (request) => `label: ${request.params.label}`);
   app.post('/test', async (request, reply) => {
-    if (delayMs > 0) await delay();
     reply.type('text/plain');
-    return `Sending response: ${request.body}`;
+    try {
+      JSON.parse(request.body);
+    } catch {
+      return reply.code(400).send('expected JSON');
+    }
+    if (delayMs > 0) await delay();
+    return Buffer.concat([sending, request.body]);
   });
   for (const url of ['/route_01', '/route_02', '/test/status', '/test/labels/:label']) otherMethods(app, url, 'GET');
   otherMethods(app, '/test', 'POST');

@@ -167,6 +167,13 @@ def _refusals(peer: Peer) -> Iterator[Check]:
         ("infinity", b'{"param1":-Infinity}'),
     ):
         yield answers(f"rest.bad_json {name}", peer, _refused_body(body))
+    # A framework that chooses its parser by the type may have none for these.
+    for name, body, content_type in (
+        ("of_text", b"no json", TEXT),
+        ("of_no_type", b"no json", None),
+        ("empty_of_no_type", b"", None),
+    ):
+        yield _refused_of_type(peer, name, body, content_type)
 
 
 _UNQUOTED = b'{ param1: 42, param2: "test"}'
@@ -175,6 +182,20 @@ _UNQUOTED = b'{ param1: 42, param2: "test"}'
 
 def _refused_body(body: bytes) -> Exchange:
     return Exchange(method="POST", path="/test", body=body, content_type=JSON, status=400)
+
+
+def _refused_of_type(peer: Peer, name: str, body: bytes, content_type: str | None) -> Check:
+    asked = replace(_refused_body(body), content_type=content_type)
+    expected = "400, or 415 for its type"
+
+    def run() -> str:
+        response = exchange(peer, asked.request(peer))
+        if response.status not in (400, 415):
+            raise Mismatch(expected=expected, received=response.describe())
+        return response.describe()
+
+    sent = f"{asked.sent}, of type {content_type}" if content_type else f"{asked.sent}, of no type"
+    return Check(id=f"rest.bad_json {name}", sent=sent, expected=expected, run=run)
 
 
 def _allow(peer: Peer) -> Check:
