@@ -6,6 +6,7 @@
 #include <event2/event.h>
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
+#include <event2/listener.h>
 #include <event2/util.h>
 
 #include <netinet/in.h>
@@ -36,13 +37,29 @@ static void on_other(struct evhttp_request *request, void *unused) {
     evhttp_send_reply(request, HTTP_NOTFOUND, "Not Found", NULL);
 }
 
+static void resume(evutil_socket_t unused, short what, void *listener) {
+    (void)unused, (void)what;
+    evconnlistener_enable(listener);
+}
+
+// Mostly too many open files: the next attempt would fail at once, too, and be written of.
+static void on_accept_failure(struct evconnlistener *listener, void *unused) {
+    (void)unused;
+    const struct timeval pause = {.tv_sec = 1};
+    evconnlistener_disable(listener);
+    event_base_once(evconnlistener_get_base(listener), -1, EV_TIMEOUT, resume, listener, &pause);
+}
+
 static void *serve(void *listener) {
     struct event_base *base = event_base_new();
     struct evhttp *http = evhttp_new(base);
-    if (evhttp_accept_socket(http, *(evutil_socket_t *)listener) != 0) {
+    struct evhttp_bound_socket *bound =
+        evhttp_accept_socket_with_handle(http, *(evutil_socket_t *)listener);
+    if (bound == NULL) {
         fprintf(stderr, "cannot accept on the listening socket\n");
         exit(1);
     }
+    evconnlistener_set_error_cb(evhttp_bound_socket_get_listener(bound), on_accept_failure);
     evhttp_set_timeout(http, 60);
     evhttp_set_max_headers_size(http, 64 * 1024);
     evhttp_set_allowed_methods(http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD);

@@ -137,6 +137,7 @@ int main(void) {
         lwsl_err("cannot listen on port %s\n", port);
         return 1;
     }
+    lws_set_log_level(0, NULL);  // else a line for each connection beyond the open files
     while (lws_service(context, 0) >= 0) continue;
     lws_context_destroy(context);
     return 1;

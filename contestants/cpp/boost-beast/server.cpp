@@ -8,6 +8,7 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
 #include <boost/asio/redirect_error.hpp>
+#include <boost/asio/steady_timer.hpp>
 #include <boost/asio/strand.hpp>
 #include <boost/asio/use_awaitable.hpp>
 #include <boost/beast/core.hpp>
@@ -36,6 +37,7 @@ using response_t = http::response<http::string_body>;
 
 // For a request to come and for its response to go.
 constexpr std::chrono::seconds idle_limit{60};
+constexpr std::chrono::seconds accept_pause{1};
 
 std::string variable(const char* name, const char* otherwise) {
     const char* value = std::getenv(name);
@@ -148,11 +150,17 @@ net::awaitable<void> serve(tcp::socket socket, const settings& settings) {
 net::awaitable<void> listen(net::io_context& context, tcp::endpoint where,
                             const settings& settings) {
     tcp::acceptor acceptor(context, where);
+    net::steady_timer pause(context);
     for (;;) {
-        beast::error_code failure;  // such as too many open files: the next may do better
+        beast::error_code failure;
         auto socket = co_await acceptor.async_accept(
             net::make_strand(context), net::redirect_error(net::use_awaitable, failure));
-        if (failure) continue;
+        if (failure) {
+            // Mostly too many open files: the next attempt would fail at once, too.
+            pause.expires_after(accept_pause);
+            co_await pause.async_wait(net::use_awaitable);
+            continue;
+        }
         const auto strand = socket.get_executor();
         net::co_spawn(strand, serve(std::move(socket), settings), net::detached);
     }

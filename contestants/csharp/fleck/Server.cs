@@ -63,6 +63,8 @@ static class Server
         string workload = Environment.GetEnvironmentVariable("WIREBENCH_WORKLOAD");
         var server = new WebSocketServer("ws://" + host + ":" + port);
         server.ListenerSocket.NoDelay = true;
+        // By default one accept that fails, as for too many open files, is the last.
+        server.RestartAfterListenError = true;
         server.Start(workload == "ws.broadcast" ? Broadcast : (Action<IWebSocketConnection>)Count);
         Thread.Sleep(Timeout.Infinite);
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import signal
 import time
@@ -16,6 +17,7 @@ HOST, PORT = os.environ["WIREBENCH_HOST"], int(os.environ["WIREBENCH_PORT"])
 THREADS = int(os.environ.get("WIREBENCH_THREADS") or 1)
 
 txaio.use_asyncio()
+logging.disable()  # otherwise a traceback for each connection beyond the open files
 
 
 def refuse(constant: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import time
@@ -23,6 +24,8 @@ WORKLOAD = os.environ.get("WIREBENCH_WORKLOAD")
 # Under ws.broadcast one process has all connections.
 THREADS = 1 if WORKLOAD == "ws.broadcast" else int(os.environ.get("WIREBENCH_THREADS") or 1)
 MAX_MESSAGE_BYTES = 16 * 1024 * 1024
+
+logging.disable()  # otherwise a traceback for each connection beyond the open files
 
 
 def refuse(constant: str) -> None:

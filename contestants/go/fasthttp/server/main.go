@@ -3,12 +3,14 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"io"
 	"log"
 	"net"
 	"os"
 	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/fasthttp/router"
@@ -88,6 +90,19 @@ func upgrade(answer func(int, []byte) (int, []byte, error)) fasthttp.RequestHand
 	}
 }
 
+// patient waits where fasthttp's server ends: when an accept fails for too many open files.
+type patient struct{ net.Listener }
+
+func (p patient) Accept() (net.Conn, error) {
+	for {
+		conn, err := p.Listener.Accept()
+		if !errors.Is(err, syscall.EMFILE) && !errors.Is(err, syscall.ENFILE) {
+			return conn, err
+		}
+		time.Sleep(time.Second)
+	}
+}
+
 func main() {
 	threads, _ := strconv.Atoi(os.Getenv("WIREBENCH_THREADS"))
 	runtime.GOMAXPROCS(threads) // below 1 changes nothing
@@ -112,12 +127,18 @@ func main() {
 		IdleTimeout: 2 * time.Minute,
 		Logger:      log.New(io.Discard, "", 0),
 	}
+	serve := func(listener net.Listener) error { return server.Serve(patient{listener}) }
 	address := net.JoinHostPort(os.Getenv("WIREBENCH_HOST"), os.Getenv("WIREBENCH_PORT"))
 	// Several handlers of one service in rest; else processes, each with one.
 	if threads > 1 && os.Getenv("WIREBENCH_WORKLOAD") != "rest" {
 		processes := prefork.New(&server)
 		processes.Reuseport = true
+		processes.ServeFunc = serve
 		log.Fatal(processes.ListenAndServe(address))
 	}
-	log.Fatal(server.ListenAndServe(address))
+	listener, err := net.Listen("tcp4", address)
+	if err != nil {
+		log.Fatal(err)
+	}
+	log.Fatal(serve(listener))
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"runtime"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/gofiber/fiber/v3"
@@ -17,6 +18,17 @@ func text(body string) fiber.Handler {
 	return func(c fiber.Ctx) error { return c.SendString(body) }
 }
 
+// connections are fewer than the files that may be open: fasthttp's server ends when an accept
+// fails for too many of them.
+func connections() int {
+	const others = 64
+	var files syscall.Rlimit
+	if syscall.Getrlimit(syscall.RLIMIT_NOFILE, &files) != nil {
+		return fiber.DefaultConcurrency
+	}
+	return max(1, int(min(files.Cur, fiber.DefaultConcurrency+others))-others)
+}
+
 func main() {
 	threads, _ := strconv.Atoi(os.Getenv("WIREBENCH_THREADS"))
 	runtime.GOMAXPROCS(threads) // below 1 changes nothing
@@ -24,7 +36,11 @@ func main() {
 	delay := time.Duration(delayMs) * time.Millisecond
 	handlers := make(chan struct{}, max(threads, 1)) // goroutines are not bounded by themselves
 
-	app := fiber.New(fiber.Config{ReadTimeout: time.Minute, IdleTimeout: 2 * time.Minute})
+	app := fiber.New(fiber.Config{
+		ReadTimeout: time.Minute,
+		IdleTimeout: 2 * time.Minute,
+		Concurrency: connections(),
+	})
 	app.Get("/route_01", text("hello from route_01"))
 	app.Get("/route_02", text("hello from route_02"))
 	app.Get("/test/status", text("OK"))

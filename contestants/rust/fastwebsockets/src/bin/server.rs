@@ -2,7 +2,7 @@
 
 use std::env;
 use std::net::{SocketAddr, SocketAddrV4};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use fastwebsockets::upgrade::{self, UpgradeFut};
 use fastwebsockets::{FragmentCollector, Frame, OpCode, Payload, WebSocketError};
@@ -14,6 +14,7 @@ use hyper::{Request as HttpRequest, Response};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::{Deserialize, Serialize};
 use tokio::net::TcpSocket;
+use tokio::time::sleep;
 
 #[derive(Deserialize)]
 struct Request {
@@ -25,6 +26,9 @@ struct Reply {
     c: i64,
     ts: u64,
 }
+
+/// As long as axum waits.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -74,9 +78,13 @@ async fn run() -> std::io::Result<()> {
     socket.bind(SocketAddr::V4(SocketAddrV4::new(host, port)))?;
     let listener = socket.listen(4096)?;
     loop {
-        // Too many open files or a peer already gone: the other connections go on.
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(_) => {
+                // Mostly too many open files: the next attempt would fail at once, too.
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
         let _ = stream.set_nodelay(true);
         tokio::spawn(async move {

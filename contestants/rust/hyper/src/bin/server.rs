@@ -15,10 +15,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use serde_json::value::RawValue;
 use tokio::net::TcpSocket;
 use tokio::sync::Semaphore;
+use tokio::time::sleep;
 
 type Reply = Response<Full<Bytes>>;
 
 const MAX_BODY_BYTES: usize = 16 * 1024 * 1024;
+
+/// As long as axum waits.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 /// What the requests share.
 struct Service {
@@ -63,7 +67,7 @@ async fn post_test(service: &Service, body: Incoming) -> Reply {
     if !service.delay.is_zero() {
         // Tasks are not bounded by themselves.
         let _handler = service.handlers.acquire().await.expect("never closed");
-        tokio::time::sleep(service.delay).await;
+        sleep(service.delay).await;
     }
     reply(
         StatusCode::OK,
@@ -108,9 +112,13 @@ async fn run() -> std::io::Result<()> {
     socket.bind(address)?;
     let listener = socket.listen(4096)?;
     loop {
-        // Too many open files or a peer already gone: the other connections go on.
-        let Ok((stream, _)) = listener.accept().await else {
-            continue;
+        let stream = match listener.accept().await {
+            Ok((stream, _)) => stream,
+            Err(_) => {
+                // Mostly too many open files: the next attempt would fail at once, too.
+                sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
         };
         let _ = stream.set_nodelay(true);
         tokio::spawn(async move {

@@ -8,7 +8,7 @@ use futures_util::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::sync::broadcast::Sender;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::WebSocketStream;
 
@@ -25,6 +25,9 @@ struct Reply {
 
 /// The library sets no limit of its own.
 const HANDSHAKE: Duration = Duration::from_secs(60);
+
+/// As long as axum waits.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -95,9 +98,12 @@ async fn run() -> std::io::Result<()> {
     socket.bind(SocketAddr::V4(SocketAddrV4::new(host, port)))?;
     let listener = socket.listen(4096)?;
     loop {
-        // Too many open files or a peer already gone: the other connections go on.
-        if let Ok((stream, _)) = listener.accept().await {
-            tokio::spawn(serve(stream, is_echo, everybody.clone()));
+        match listener.accept().await {
+            Ok((stream, _)) => {
+                tokio::spawn(serve(stream, is_echo, everybody.clone()));
+            }
+            // Mostly too many open files: the next attempt would fail at once, too.
+            Err(_) => sleep(ACCEPT_PAUSE).await,
         }
     }
 }

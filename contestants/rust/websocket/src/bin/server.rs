@@ -24,6 +24,9 @@ struct Reply {
 /// The library sets no limit of its own.
 const HANDSHAKE: Duration = Duration::from_secs(60);
 
+/// As long as axum waits.
+const ACCEPT_PAUSE: Duration = Duration::from_secs(1);
+
 const PROTOCOL_ERROR: u16 = 1002;
 const INVALID_PAYLOAD: u16 = 1007;
 
@@ -89,8 +92,12 @@ fn listen() -> std::io::Result<TcpListener> {
 
 fn main() -> std::io::Result<()> {
     let is_echo = env::var("WIREBENCH_WORKLOAD").is_ok_and(|workload| workload == "ws.echo");
-    // Too many open files or a peer already gone: the other connections go on.
-    for stream in listen()?.incoming().flatten() {
+    for stream in listen()?.incoming() {
+        let Ok(stream) = stream else {
+            // Mostly too many open files: the next attempt would fail at once, too.
+            thread::sleep(ACCEPT_PAUSE);
+            continue;
+        };
         let _ = thread::Builder::new().spawn(move || serve(stream, is_echo));
     }
     Ok(())

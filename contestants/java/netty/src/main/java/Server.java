@@ -39,6 +39,7 @@ import io.netty.handler.codec.http.websocketx.WebSocketServerProtocolHandler;
 import io.netty.handler.timeout.ReadTimeoutHandler;
 import io.netty.util.concurrent.GlobalEventExecutor;
 import java.nio.charset.StandardCharsets;
+import java.util.logging.LogManager;
 
 /** Netty as a server: http.hello, ws.echo, ws.count, ws.broadcast. */
 public final class Server extends ChannelInitializer<SocketChannel> {
@@ -190,6 +191,7 @@ public final class Server extends ChannelInitializer<SocketChannel> {
     }
 
     public static void main(String[] arguments) throws InterruptedException {
+        LogManager.getLogManager().reset(); // no log
         int threads = Integer.parseInt(System.getenv().getOrDefault("WIREBENCH_THREADS", "1"));
         var acceptor = new MultiThreadIoEventLoopGroup(1, NioIoHandler.newFactory());
         var loops = new MultiThreadIoEventLoopGroup(threads, NioIoHandler.newFactory());

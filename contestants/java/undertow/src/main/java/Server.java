@@ -20,6 +20,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.function.Supplier;
+import java.util.logging.LogManager;
 import org.xnio.Options;
 
 /** Undertow as a server: http.hello, rest, ws.echo, ws.count, ws.broadcast. */
@@ -154,6 +155,7 @@ public final class Server {
     }
 
     public static void main(String[] arguments) {
+        LogManager.getLogManager().reset(); // no log
         int threads = number("WIREBENCH_THREADS", "1");
         HttpHandler handler =
                 switch (System.getenv("WIREBENCH_WORKLOAD")) {

@@ -12,6 +12,7 @@ import io.vertx.core.json.JsonObject;
 import io.vertx.ext.web.Router;
 import io.vertx.ext.web.RoutingContext;
 import java.util.function.Supplier;
+import java.util.logging.LogManager;
 
 /** Vert.x as a server: http.hello, ws.echo, ws.count. */
 public final class Server extends VerticleBase {
@@ -75,6 +76,7 @@ public final class Server extends VerticleBase {
     }
 
     public static void main(String[] arguments) {
+        LogManager.getLogManager().reset(); // no log
         int threads = number("WIREBENCH_THREADS", "1");
         Vertx vertx = Vertx.vertx(new VertxOptions().setEventLoopPoolSize(threads));
         Supplier<Deployable> servers = Server::new;
