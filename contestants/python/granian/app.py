@@ -25,7 +25,11 @@ def refuse(constant: str) -> None:
 decode = json.JSONDecoder(parse_constant=refuse).decode
 encode = json.JSONEncoder(allow_nan=False, separators=(",", ":")).encode
 
-app = FastAPI(default_response_class=PlainTextResponse, openapi_url=None)
+app = FastAPI(
+    default_response_class=PlainTextResponse,
+    openapi_url=None,
+    max_body_size=16 * 1024 * 1024,  # no limit by default
+)
 
 
 @app.get("/route_01")
