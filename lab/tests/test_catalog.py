@@ -316,3 +316,11 @@ def test_removing_a_contestant_leaves_the_others_as_they_were(
             assert not given.startswith(f"contestants/{identity}"), (
                 f"{one.identity} reads another contestant's folder"
             )
+
+
+@pytest.mark.parametrize("identity", [one for one in REAL if one.startswith("php/")])
+def test_servers_of_php_run_with_opcache(identity: str) -> None:
+    """A manifest that has a command of its own replaces the language's."""
+    command = REAL[identity].server_command
+    assert command is not None
+    assert command[:3] == ("php", "-d", "opcache.enable_cli=1")
