@@ -7,8 +7,6 @@
 #include <string>
 #include <thread>
 
-#include "json.hpp"
-
 namespace {
 
 std::string variable(const char* name, const char* otherwise) {
@@ -27,7 +25,7 @@ void add_hello(crow::SimpleApp& app) {
 
 void add_rest(crow::SimpleApp& app, std::chrono::milliseconds delay) {
     CROW_ROUTE(app, "/test").methods(crow::HTTPMethod::Post)([delay](const crow::request& request) {
-        if (!wirebench::is_json(request.body)) return text(400, "the body is not JSON");
+        if (!crow::json::load(request.body)) return text(400, "the body is not JSON");
         if (delay.count() > 0) std::this_thread::sleep_for(delay);
         return text(200, "Sending response: " + request.body);
     });
