@@ -472,7 +472,16 @@ def test_probes_that_do_not_apply_are_counted(count: int, words: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "url", ["ftp://127.0.0.1/", "127.0.0.1:80", "http:///x", "http://127.0.0.1:99999/"]
+    "url",
+    [
+        "ftp://127.0.0.1/",
+        "127.0.0.1:80",
+        "http:///x",
+        "http://127.0.0.1:99999/",
+        "http://127.0.0.1:0/",
+        "http://a..b/",
+        "http://\u2192/",
+    ],
 )
 def test_a_wrong_address_is_said(url: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["conformance", url]) == 64

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from functools import partial
@@ -16,7 +17,13 @@ from rich.text import Text
 from wirebench.catalog import CatalogError
 from wirebench.catalog.units import count_of
 from wirebench.cli.arguments import check_output, refuse_beside
-from wirebench.cli.console import EXIT_FAILED, console
+from wirebench.cli.console import (
+    EXIT_FAILED,
+    EXIT_UNAVAILABLE,
+    console,
+    fail,
+    say_warning,
+)
 
 # Imported where it is used, so that --help does not wait for it.
 if TYPE_CHECKING:
@@ -66,9 +73,10 @@ def conformance(
 ) -> None:
     """Send the probes of RFC 9110, 9112, 6455 and 7692 to a running server. Some are hostile.
 
-    Use it on your own servers only. Exit code 0: every MUST that applies holds. 1: one does not.
+    Use it on your own servers only. Exit code 0: every MUST that applies holds. 1: one does not, or
+    the server ended. 69: nobody answers at the address, so nothing is known.
     """
-    from wirebench.conformance import PARTS, probes_for, run_probes
+    from wirebench.conformance import ENDED, PARTS, probes_for, run_probes
 
     if listing or sections:
         _list(context, json_file)
@@ -78,20 +86,79 @@ def conformance(
             "expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH, or --list, or --sections"
         )
     check_output("--json", json_file)
+    targets = {url: target_of(url) for url in urls}
+    for url, target in targets.items():
+        _check_served(url, target)
     results: list[ProbeResult] = []
-    for url in urls:
-        target = target_of(url)
+    ended = False
+    for url, target in targets.items():
         probes = list(probes_for(target, PARTS))
         with console().status("") as status:
-            results += run_probes(target, probes, progress=partial(_show, status, url))
+            found = run_probes(
+                target,
+                probes,
+                alive=partial(_listens, target),
+                progress=partial(_show, status, url),
+            )
+        results += found
+        if found[-1].received.endswith(ENDED):
+            ended = True
+            say_warning(
+                f"{url}: the server ended at {found[-1].part}.{found[-1].id};"
+                f" {count_of(len(probes) - len(found), 'probe')} not sent"
+            )
     for line in report(results, everything=everything):
         console().print(line, markup=False, soft_wrap=True)
     if json_file is not None:
         json_file.write_text(
             json.dumps([one.record() for one in results], indent=1) + "\n", encoding="utf-8"
         )
-    if any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
+    if ended or any(one.level == "MUST" and one.outcome in ("failed", "closed") for one in results):
         raise typer.Exit(EXIT_FAILED)
+
+
+def _check_served(url: str, target: Target) -> None:
+    """End the command where nobody accepts connections: every probe would fail by that, as if the
+    server broke every sentence. Warn where the resource is not what the probes need.
+    """
+    from wirebench.conformance.asking import connected, plain, send_and_read
+    from wirebench.verify.http import PeerError
+    from wirebench.verify.websocket import UPGRADE, handshake
+
+    wanted = "GET with 200" if target.path is not None else "a WebSocket handshake with 101"
+    try:
+        with connected(target) as connection:
+            try:
+                if target.path is not None:
+                    reply = send_and_read(connection, plain(target))
+                    status, reason, right = reply.status, reply.reason, 200
+                else:
+                    path = target.websocket_path or "/"
+                    answer = handshake(connection, *UPGRADE, path=path, authority=target.authority)
+                    status, reason, right = answer.status, answer.reason, 101
+            except PeerError:
+                return  # the probes say more about it
+    except PeerError as error:
+        fail(f"{url}: expected a running server, got {error}", code=EXIT_UNAVAILABLE)
+    if status != right:
+        say_warning(
+            f"{url}: expected a resource that answers {wanted}, got {status} {reason}; most probes"
+            " need one"
+        )
+
+
+def _listens(target: Target) -> bool:
+    """Whether connections are not refused. Those that take long may be behind others in the queue
+    of a server that is there.
+    """
+    from wirebench.conformance.asking import connected
+    from wirebench.verify.http import PeerError
+
+    try:
+        with connected(target):
+            return True
+    except PeerError as error:
+        return not isinstance(error.__cause__, ConnectionRefusedError)
 
 
 def _list(context: typer.Context, json_file: Path | None) -> None:
@@ -178,14 +245,17 @@ def target_of(url: str) -> Target:
 
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname, parts.port or 80
+        host, port = parts.hostname, parts.port if parts.port is not None else 80
+        (host or "").encode("idna")
     except ValueError as error:
         raise CatalogError(
             f"{url}: {error}; expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH"
         ) from error
-    if parts.scheme not in ("http", "ws") or not host:
+    if parts.scheme not in ("http", "ws") or not host or not host.isascii() or port == 0:
         raise CatalogError(f"{url}: expected http://HOST:PORT/PATH or ws://HOST:PORT/PATH")
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    if not re.fullmatch(r"[\x21-\x7e]+", path):
+        raise CatalogError(f"{url!r}: expected a path of ASCII without blanks, got {path!r}")
     return Target(
         host=host,
         port=port,

@@ -9,7 +9,7 @@ the standards, know no contestant, and work on any server.
 from __future__ import annotations
 
 from wirebench.conformance.client_probes import every_client_probe
-from wirebench.conformance.run import probes_for, run_probes
+from wirebench.conformance.run import ENDED, probes_for, run_probes
 from wirebench.conformance.types import (
     PARTS,
     Level,
@@ -23,6 +23,7 @@ from wirebench.conformance.types import (
 from wirebench.conformance.unprobed import UNPROBED
 
 __all__ = [
+    "ENDED",
     "PARTS",
     "UNPROBED",
     "Level",

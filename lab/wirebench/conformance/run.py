@@ -24,6 +24,9 @@ from wirebench.conformance.websocket_sweep_probes import websocket_sweep_probes
 from wirebench.verify.checks import Mismatch
 from wirebench.verify.http import PeerError
 
+ENDED = "; the server ended"
+"""Behind what was received from a server that exited."""
+
 
 def probes_for(target: Target, parts: Sequence[Part]) -> Iterator[Probe]:
     """The probes that apply to the target: HTTP if a resource is known, WebSocket if an echo is."""
@@ -56,9 +59,7 @@ def run_probes(
         progress(probe)
         result = _run(target, probe)
         if not alive():
-            results.append(
-                _result(probe, "failed", probe.expected, f"{result.received}; the server ended")
-            )
+            results.append(_result(probe, "failed", probe.expected, f"{result.received}{ENDED}"))
             break
         results.append(result)
     return tuple(results)
