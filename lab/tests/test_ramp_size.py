@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, replace
+from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from wirebench.catalog.errors import CatalogError
 from wirebench.catalog.loads import RampLoad
 from wirebench.catalog.selection import RampSize
 from wirebench.cli.console import EXIT_OK, EXIT_USAGE
+from wirebench.cli.forecast import clock
 from wirebench.cli.main import run_app
 from wirebench.plan.estimate import NO_PACES, Paces, Seen, trial_of_ns
 from wirebench.run.scope import scope_of
@@ -78,6 +80,44 @@ def test_the_options_are_those_of_the_command(capsys: pytest.CaptureFixture[str]
     assert "burst-r3-a5-q2" in said
     assert "burst-small" not in said
     assert run_app([*command, "--rounds", "0"]) == EXIT_USAGE
+
+
+@pytest.mark.parametrize(
+    "size",
+    [
+        ("--rounds", "1" + "0" * 20),
+        ("--rounds", "100001", "--add", "1"),
+        ("--rounds", "10001"),
+        ("--add", "1000001", "--rounds", "1"),
+        ("--messages", "65537"),
+        ("--blocks", "1" + "0" * 400),
+        ("--repeats", "1" + "0" * 400),
+    ],
+)
+def test_a_size_that_no_trial_could_have_is_refused(
+    size: tuple[str, ...], capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["run", "websocket", "--quick", "--dry-run", "--only", "floor"]
+    assert run_app([*command, *size]) == EXIT_USAGE
+    said = capsys.readouterr().err
+    assert size[0] in said
+    assert "Traceback" not in said
+
+
+def test_a_run_of_years_has_an_end_with_a_date(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["run", "websocket", "--quick", "--dry-run", "--only", "floor"]
+    assert run_app([*command, "--blocks", "1000000", "--rounds", "10000"]) == EXIT_OK
+    (end,) = (one for one in capsys.readouterr().out.splitlines() if one.startswith("ends"))
+    assert "year 10000 or later" in end
+
+
+def test_an_end_by_the_clock_is_one_moment() -> None:
+    now = datetime(2026, 3, 5, 12, 0).astimezone().timestamp()  # a Thursday
+    assert clock(now + 3600, now_unix_s=now) == "Thu 13:00"
+    assert clock(now + 5 * 86_400, now_unix_s=now) == "Tue 12:00"
+    assert clock(now + 7 * 86_400, now_unix_s=now) == "2026-03-12 12:00"
+    assert clock(1e17, now_unix_s=now) == "the year 10000 or later"
+    assert clock(1e30, now_unix_s=now) == "the year 10000 or later"
 
 
 def test_the_estimate_knows_each_contestants_pace(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from wirebench.catalog.units import count_of, share_text
+from wirebench.catalog.units import count_of, parse_duration, share_text
 
 
 @pytest.mark.parametrize(
@@ -41,3 +41,14 @@ def test_one_is_no_plural(number: int, words: tuple[str, ...], text: str) -> Non
 )
 def test_all_and_nothing_are_only_what_they_are(share: float, digits: int, text: str) -> None:
     assert share_text(share, digits=digits) == text
+
+
+@pytest.mark.parametrize("text", ["87600h", "5256000m", "0.5ms"])
+def test_a_time_may_be_ten_years(text: str) -> None:
+    assert parse_duration(text) > 0
+
+
+@pytest.mark.parametrize("text", ["87601h", "9999999999h"])
+def test_a_longer_time_is_said_to_be_too_long(text: str) -> None:
+    with pytest.raises(ValueError, match="expected ten years at most"):
+        parse_duration(text)

@@ -67,7 +67,8 @@ _WRITTEN = {
 
 
 _DURATION = r"(\d{1,10}(?:\.\d+)?)(us|ms|s|m|h)"
-"""Of fewer digits than the clocks of any system can hold."""
+_LONGEST_NS = 10 * 365 * 24 * 3_600_000_000_000
+"""Ten years, as wireload has it: what is longer fails every trial."""
 
 
 def parse_duration(text: object) -> int:
@@ -75,7 +76,10 @@ def parse_duration(text: object) -> int:
     match = re.fullmatch(_DURATION, text) if isinstance(text, str) else None
     if match is None:
         raise ValueError("expected a duration such as '500ms', '10s' or '5m'")
-    return round(float(match[1]) * _WRITTEN[match[2]])
+    ns = round(float(match[1]) * _WRITTEN[match[2]])
+    if ns > _LONGEST_NS:
+        raise ValueError("expected ten years at most")
+    return ns
 
 
 def share_text(share: float, *, digits: int = 1) -> str:

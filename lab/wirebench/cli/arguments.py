@@ -27,6 +27,13 @@ Jobs = Annotated[
 ]
 
 
+MAX_CONNECTIONS = 1_000_000
+MAX_RATE = 1e9
+"""Requests a second. Both as wireload has it: a larger one fails every trial."""
+MAX_BLOCKS = 1_000_000
+"""Of a cell, and of repeats: the years that more of them take are no plan."""
+
+
 def open_catalog(*, warn: bool = True) -> Catalog:
     """The catalog of the current project. Invalid manifests are reported; the others stay."""
     catalog = load_catalog(find_root())

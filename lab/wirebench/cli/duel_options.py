@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from wirebench.catalog import CatalogError
+from wirebench.cli.arguments import MAX_BLOCKS, MAX_CONNECTIONS, MAX_RATE
 
 LOAD = "Load"
 SERVERS = "Servers"
@@ -36,7 +37,14 @@ Tls = Annotated[
 
 Connections = Annotated[
     int,
-    typer.Option("--connections", "-c", min=1, help="Connections kept open.", rich_help_panel=LOAD),
+    typer.Option(
+        "--connections",
+        "-c",
+        min=1,
+        max=MAX_CONNECTIONS,
+        help="Connections kept open.",
+        rich_help_panel=LOAD,
+    ),
 ]
 
 Rate = Annotated[
@@ -44,6 +52,7 @@ Rate = Annotated[
     typer.Option(
         "--rate",
         min=0.1,
+        max=MAX_RATE,
         help=(
             "Requests a second, the same for all: compares latency and CPU at this rate."
             " Default: as fast as each can."
@@ -159,6 +168,7 @@ Blocks = Annotated[
     typer.Option(
         "--blocks",
         min=1,
+        max=MAX_BLOCKS,
         help="Exactly this many blocks, in place of --budget.",
         rich_help_panel=RESULT,
     ),

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from wirebench.store.rundir import StoredRun
 
 
+_SIX_DAYS_S = 6 * 24 * 3600.0
+
+
 def print_forecast(
     scope: Scope,
     out: Console,
@@ -82,7 +85,7 @@ def print_forecast(
     say(f"measuring  about {span}")
     ahead = scope.building_ns + checking
     begin = time.time() if now_unix_s is None else now_unix_s
-    first, last = (clock(begin + (ahead + ns) / 1e9) for ns in (least, most))
+    first, last = (clock(begin + (ahead + ns) / 1e9, now_unix_s=begin) for ns in (least, most))
     say(f"ends       about {first}" if first == last else f"ends       from {first} to {last}")
     if before is not None:
         say(f"resumed    {done_text(before)}")
@@ -139,5 +142,10 @@ def seconds(ns: int) -> str:
     return f"{ns / 1e9:,.1f} s"
 
 
-def clock(unix_s: float) -> str:
-    return datetime.fromtimestamp(unix_s).astimezone().strftime("%a %H:%M")
+def clock(unix_s: float, *, now_unix_s: float) -> str:
+    """By its weekday where that is the next one of its name, else by its date."""
+    try:
+        when = datetime.fromtimestamp(unix_s).astimezone()
+    except (OverflowError, ValueError, OSError):
+        return "the year 10000 or later"
+    return when.strftime("%a %H:%M" if unix_s - now_unix_s < _SIX_DAYS_S else "%Y-%m-%d %H:%M")

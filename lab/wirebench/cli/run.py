@@ -10,10 +10,19 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.selection import RampSize
-from wirebench.cli.arguments import SELECTOR_HELP, Jobs, refuse_beside
+from wirebench.cli.arguments import (
+    MAX_BLOCKS,
+    MAX_CONNECTIONS,
+    SELECTOR_HELP,
+    Jobs,
+    refuse_beside,
+)
 from wirebench.cli.execute import Request, execute
 
 MAX_SEED = 2**31
+MAX_ROUNDS = 100_000
+MAX_MESSAGES = 65_536
+"""Of a ramp, as wireload has it."""
 ALL = "all"
 AS_BEGUN = "a run is completed as it was begun"
 """Why ``--resume`` takes no options that say what to measure."""
@@ -28,6 +37,7 @@ Blocks = Annotated[
     typer.Option(
         "--blocks",
         min=1,
+        max=MAX_BLOCKS,
         help=(
             "Exactly this many blocks of each cell, as far as a --budget holds them. Fewer than 6"
             " give figures but no verdicts."
@@ -40,12 +50,17 @@ Cells = Annotated[
 ]
 RAMP_HELP = "a ramp of this size instead of the preset's cells (websocket). Not given: 100."
 Rounds = Annotated[
-    int | None, typer.Option("--rounds", min=1, metavar="R", help=f"Rounds of {RAMP_HELP}")
+    int | None,
+    typer.Option("--rounds", min=1, max=MAX_ROUNDS, metavar="R", help=f"Rounds of {RAMP_HELP}"),
 ]
 Add = Annotated[
     int | None,
     typer.Option(
-        "--add", min=1, metavar="A", help=f"Connections that each round adds in {RAMP_HELP}"
+        "--add",
+        min=1,
+        max=MAX_CONNECTIONS,
+        metavar="A",
+        help=f"Connections that each round adds in {RAMP_HELP}",
     ),
 ]
 Messages = Annotated[
@@ -53,6 +68,7 @@ Messages = Annotated[
     typer.Option(
         "--messages",
         min=1,
+        max=MAX_MESSAGES,
         metavar="Q",
         help=f"Messages of each connection in each round of {RAMP_HELP}",
     ),
@@ -92,6 +108,7 @@ Repeats = Annotated[
     typer.Option(
         "--repeats",
         min=1,
+        max=MAX_BLOCKS,
         metavar="K",
         help=(
             "Spread the blocks over K repeats, which differ in what should not matter. Default: as"
@@ -194,10 +211,18 @@ def run_study(
 
 
 def ramp_of(rounds: int | None, add: int | None, messages: int | None) -> RampSize | None:
-    """The size asked for; None if none was."""
+    """The size asked for; None if none was. ``CatalogError`` where it ends at more connections than
+    wireload opens.
+    """
     given = {"rounds": rounds, "add": add, "messages": messages}
     asked = {name: value for name, value in given.items() if value is not None}
-    return RampSize(**asked) if asked else None
+    size = RampSize(**asked) if asked else None
+    if size is not None and size.rounds * size.add > MAX_CONNECTIONS:
+        raise CatalogError(
+            f"--rounds, --add: expected {MAX_CONNECTIONS:,} connections in the last round at most,"
+            f" got {size.rounds:,} x {size.add:,}"
+        )
+    return size
 
 
 def label_of(studies: Sequence[str]) -> str:
