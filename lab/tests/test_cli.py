@@ -14,6 +14,7 @@ from io import StringIO
 from pathlib import Path
 
 import pytest
+from typer import rich_utils
 
 from conftest import MANIFEST, Project
 from wirebench.catalog import CatalogError
@@ -21,6 +22,7 @@ from wirebench.cli.app import COMMANDS, make_app
 from wirebench.cli.arguments import check_folder, check_output, check_outputs, say_left_out
 from wirebench.cli.console import console
 from wirebench.cli.main import run_app
+from wirebench.fleet.hosts import read_fleet
 from wirebench.process.bystanders import Bystander
 
 LANGUAGE = """
@@ -83,6 +85,41 @@ def test_every_command_file_is_there_and_has_help(capsys: pytest.CaptureFixture[
         assert name is not None
         assert run_app([name, "--help"]) == 0
         assert f"wirebench {name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("words", [[], ["fleet"]])
+def test_a_command_alone_shows_its_help_and_no_empty_error(
+    words: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(words) == 64
+    said = capsys.readouterr()
+    assert "Usage: wirebench" in said.out + said.err
+    assert "error:" not in said.err
+
+
+def test_a_narrow_terminal_cuts_no_option_of_the_help(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(rich_utils, "MAX_WIDTH", None)
+    monkeypatch.setenv("COLUMNS", "40")
+    assert run_app(["decide", "--help"]) == 0
+    said = capsys.readouterr().out
+    assert "--memory-per-connection" in said
+    assert "--max-dependencies" in said
+
+
+def test_the_help_shows_a_whole_file_of_a_fleet(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_app(["fleet", "init", "--help"]) == 0
+    shown = [line.strip() for line in capsys.readouterr().out.splitlines()]
+    first = shown.index("A fleet.toml:")
+    lines = [one for one in shown[first + 1 :] if not one.startswith("With pairs")]
+    file = tmp_path / "fleet.toml"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    fleet = read_fleet(file)
+    assert sorted(fleet.hosts) == ["alpha", "beta"]
+    assert sorted(fleet.pairs) == ["rack"]
 
 
 def test_list(shell: Project, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,6 +6,8 @@ import errno
 import json
 import os
 import stat
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,10 +18,11 @@ import pytest
 import trustme
 from cryptography import x509
 
+from fleet_project import free_port
 from test_plan import contestant
 from test_store import plan, trial
 from wirebench.catalog.errors import CatalogError
-from wirebench.cli.console import EXIT_USAGE
+from wirebench.cli.console import EXIT_UNAVAILABLE, EXIT_USAGE
 from wirebench.cli.fleet import command_with
 from wirebench.cli.main import run_app
 from wirebench.fleet import bundles, child
@@ -147,6 +150,23 @@ def test_certificates_that_cannot_be_placed_say_so(
     assert run_app(["fleet", "init", "--fleet", str(file)]) == EXIT_USAGE
     said = " ".join(capsys.readouterr().err.split())
     assert f"error: {file}: certificates: expected a folder, got {file}" in said
+
+
+@pytest.mark.parametrize("server", [(), ("--server", "a")])
+def test_that_no_host_came_is_no_wrong_usage(tmp_path: Path, server: tuple[str, ...]) -> None:
+    text = f'listen = "127.0.0.1"\nport = {free_port()}\n[hosts.a]\n'
+    file = write_fleet(tmp_path, text)
+    assert run_app(["fleet", "init", "--fleet", str(file)]) == 0
+    words = ["fleet", "load", "--fleet", str(file), "--wait", "0", *server]
+    answer = subprocess.run(
+        [sys.executable, "-m", "wirebench.cli.main", *words, "--", "http://127.0.0.1:1/"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert answer.returncode == EXIT_UNAVAILABLE, answer.stderr
+    assert f"error: {file}: " in answer.stderr
+    assert "worker" in answer.stderr
 
 
 def test_a_host_must_not_have_the_name_of_another_file(

@@ -11,7 +11,7 @@ from wirebench.catalog.contestants import (
     find_root,
     load_catalog,
 )
-from wirebench.catalog.errors import CatalogError
+from wirebench.catalog.errors import CatalogError, UnavailableError
 from wirebench.catalog.model import (
     CALLED,
     SCHEMES,
@@ -40,6 +40,7 @@ __all__ = [
     "Role",
     "Scheme",
     "Tier",
+    "UnavailableError",
     "Workload",
     "contestant_folders",
     "find_root",

@@ -25,7 +25,8 @@ EXIT_INTERRUPTED = 130
 """By Ctrl-C; ``main`` ends with 128 and the number of another signal."""
 
 _WIDTH_OF_FILES = 200
-_LEAST_WIDTH_OF_TABLES = 80
+LEAST_WIDTH = 80
+"""Of tables and help."""
 _ROOM_FOR_WORDS = 24
 _ENDLESS = 10_000
 
@@ -45,7 +46,7 @@ def for_tables(out: Console, *parts: RenderableType) -> Console:
     ``parts``: the tables among them may need more columns than most.
     """
     tables = [_least_width(one) for one in parts if isinstance(one, Table)]
-    least = max([_LEAST_WIDTH_OF_TABLES, *tables])
+    least = max([LEAST_WIDTH, *tables])
     if out.width >= least:
         return out
     return Console(file=out.file, width=least, highlight=False, emoji=False)

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from rich.markup import escape
 
-from wirebench.catalog import CatalogError
-from wirebench.catalog.errors import UnavailableError
+from wirebench.catalog import CatalogError, UnavailableError
 from wirebench.catalog.units import count_of
-from wirebench.cli.arguments import Jobs, check_folder, open_catalog, refuse_beside
+from wirebench.cli.arguments import Jobs, check_finite, check_folder, open_catalog, refuse_beside
 from wirebench.cli.console import EXIT_OK, EXIT_UNAVAILABLE, console, say_error, say_warning
 from wirebench.cli.execute import Request, execute
 from wirebench.cli.fleet_load import load
@@ -82,7 +82,8 @@ def register(app: typer.Typer) -> None:
         no_args_is_help=True,
         help="Measure on several hosts at once, each or each pair with whole blocks.",
     )
-    fleet.command("init", epilog=EXAMPLE)(init)
+    # Help is markup to Typer, in which the names of tables would be styles.
+    fleet.command("init", epilog=escape(EXAMPLE))(init)
     fleet.command("check")(check)
     fleet.command("worker")(worker)
     fleet.command("run")(run)
@@ -175,6 +176,7 @@ def check(fleet: File = _FILE, wait_s: Wait = 10.0) -> None:
     from wirebench.fleet.parity import differences, refusals
     from wirebench.fleet.quiet import make_quiet
 
+    check_finite("--wait", wait_s)
     file = read_fleet(fleet)
     make_quiet()
     from wirebench.fleet.cluster import Cluster
@@ -284,6 +286,7 @@ def run(
     """
     from wirebench.fleet.hosts import read_fleet
 
+    check_finite("--wait", wait_s)
     if resume is None and not studies:
         raise CatalogError("STUDY: expected a study or --resume RUN, got neither")
     if resume is not None:
@@ -353,8 +356,8 @@ class FleetSite:
         return entered()
 
     def _hosts(self, cluster: Cluster) -> Mapping[str, Mapping[str, Any]]:
-        """Those that are there and can measure. ``UnavailableError`` if there are none,
-        ``CatalogError`` if they cannot be in one run.
+        """Those that are there and can measure. ``UnavailableError`` if there are none, or if they
+        cannot be in one run.
         """
         from wirebench.fleet.parity import differences, refusals
 
@@ -381,7 +384,7 @@ class FleetSite:
                     f" {', '.join(sorted(hosts))}"
                 )
         if refused := refusals(hosts):
-            raise CatalogError(f"{self.fleet.path}: cannot be in one run: {'; '.join(refused)}")
+            raise UnavailableError(f"{self.fleet.path}: cannot be in one run: {'; '.join(refused)}")
         for line in differences(hosts):
             say_warning(f"hosts differ: {line}")
         return hosts

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from wirebench.catalog import CatalogError
-from wirebench.catalog.errors import UnavailableError
-from wirebench.cli.arguments import check_folder, check_output
+from wirebench.catalog import CatalogError, UnavailableError
+from wirebench.cli.arguments import check_finite, check_folder, check_output
 from wirebench.cli.console import (
     EXIT_FAILED,
     EXIT_OK,
@@ -84,6 +83,7 @@ def load(
     from wirebench.fleet.hosts import read_fleet
     from wirebench.fleet.quiet import make_quiet
 
+    check_finite("--wait", wait_s)
     file = read_fleet(fleet)
     if server is not None and server not in file.hosts:
         raise CatalogError(f"--server: expected one of {', '.join(file.hosts)}, got {server!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import os
 import shlex
+import shutil
 import sys
 import traceback
 from collections.abc import Sequence
@@ -13,9 +14,8 @@ from typing import NoReturn
 
 import typer
 
-from wirebench.catalog import CatalogError
+from wirebench.catalog import CatalogError, UnavailableError
 from wirebench.catalog.contestants import find_root
-from wirebench.catalog.errors import UnavailableError
 from wirebench.cli.app import make_app
 from wirebench.cli.console import (
     EXIT_BUG,
@@ -23,6 +23,7 @@ from wirebench.cli.console import (
     EXIT_OK,
     EXIT_UNAVAILABLE,
     EXIT_USAGE,
+    LEAST_WIDTH,
     say_error,
 )
 from wirebench.process.interrupt import ended_by, interruptible
@@ -31,19 +32,25 @@ from wirebench.store.jsonl import no_room
 
 def run_app(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code."""
+    _widen_help()
     try:
         code = typer.main.get_command(make_app()).main(
             list(arguments), prog_name="wirebench", standalone_mode=False
         )
+    except UnavailableError as error:
+        say_error(str(error))
+        return EXIT_UNAVAILABLE
     except CatalogError as error:
         say_error(str(error))
-        return EXIT_UNAVAILABLE if isinstance(error, UnavailableError) else EXIT_USAGE
+        return EXIT_USAGE
     except typer.TyperException as error:
         # With standalone_mode off these are only what the user typed: an unknown command, option or
         # value.
         context = getattr(error, "ctx", None)
         path = context.command_path if context is not None else "wirebench"
-        say_error(f"{_one_line(error.format_message())}; see '{path} --help'")
+        # A command without arguments has no message: its help was printed instead.
+        if message := _one_line(error.format_message()):
+            say_error(f"{message}; see '{path} --help'")
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
@@ -85,6 +92,16 @@ def _of_another_user(error: Exception) -> str | None:
 
 def _one_line(message: str) -> str:
     return " ".join(message.split()).rstrip(".")
+
+
+def _widen_help() -> None:
+    """Help in boxes that are too narrow cuts the names of options. As with tables, a narrower
+    terminal wraps the lines instead.
+    """
+    if shutil.get_terminal_size().columns < LEAST_WIDTH:
+        from typer import rich_utils
+
+        rich_utils.MAX_WIDTH = LEAST_WIDTH
 
 
 def _mend_streams() -> None:
