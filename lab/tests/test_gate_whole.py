@@ -214,6 +214,7 @@ def test_what_is_not_known_of_an_address_is_refused(
         (["a", "b", "--junit", "/nowhere/at/all/x.xml"], "/nowhere"),
         (["a", "b", "--out", "/bin/sh"], "--out: expected a folder"),
         (["a", "b", "--thresholds", "/nowhere/at/all/x.toml"], "not read"),
+        (["a", "b", "--thresholds", "/nowhere/at/all/x.toml"], 'such as p99 = "+5%"'),
     ],
 )
 def test_wrong_usage_is_told_before_anything_starts(

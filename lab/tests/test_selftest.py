@@ -248,6 +248,10 @@ def test_wrong_arguments(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> 
     )
     assert run_app(["selftest", "--engine", "select"]) == 64
     assert "--engine: expected one of epoll, io_uring, got 'select'" in capsys.readouterr().err
+    assert run_app(["selftest", "--tables", "5", "--standard"]) == 64
+    assert "--tables, --standard: expected --verdicts with it" in capsys.readouterr().err
+    assert run_app(["selftest", "--verdicts", "--quick"]) == 64
+    assert "--verdicts: expected no --quick with it" in capsys.readouterr().err
     assert run_app(["selftest", "--repeats", "4"]) == 64
     assert "--repeats: expected an odd number" in capsys.readouterr().err
     assert run_app(["selftest", "--wireload", str(tmp_path / "none")]) == 64

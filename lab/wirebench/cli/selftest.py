@@ -14,7 +14,7 @@ import typer
 
 from wirebench.catalog import CatalogError
 from wirebench.catalog.units import count_of
-from wirebench.cli.arguments import check_output
+from wirebench.cli.arguments import check_output, given_parameters, refuse_beside
 from wirebench.cli.console import EXIT_OK, console, error_console, for_tables, say_warning
 from wirebench.process.native import find_native, missing_native
 
@@ -29,11 +29,17 @@ _ENGINES = ("epoll", "io_uring")
 _WORLDS = "calm, tails, 'two speeds', correlated, 'run effect'"
 
 
+_OF_VERDICTS = ("tables", "entries", "preset", "world", "standard")
+"""The parameters that mean something with --verdicts alone."""
+_OF_BOTH = ("seed", "json_file")
+
+
 def register(app: typer.Typer) -> None:
     app.command("selftest")(selftest)
 
 
 def selftest(
+    context: typer.Context,
     quick: Annotated[
         bool,
         typer.Option(
@@ -196,6 +202,7 @@ def selftest(
     from wirebench.selftest.suite import Programs, Suite, Wanted, distinct, estimate_s, runs
 
     check_output("--json", json_file)
+    _check_effects(context, verdicts=verdicts)
     if verdicts:
         request = Request(
             tables=tables,
@@ -343,3 +350,14 @@ def _program(given: Path | None, name: str, option: str) -> Path:
     if found is None:
         raise CatalogError(missing_native(name))
     return found
+
+
+def _check_effects(context: typer.Context, *, verdicts: bool) -> None:
+    """``CatalogError`` for an option that would change nothing."""
+    if verdicts:
+        allowed = ("verdicts", *_OF_VERDICTS, *_OF_BOTH)
+        refuse_beside(context, "--verdicts", allowed, why="nothing is measured")
+        return
+    written = given_parameters(context)
+    if alone := [written[name] for name in _OF_VERDICTS if name in written]:
+        raise CatalogError(f"{', '.join(alone)}: expected --verdicts with it, got none")

@@ -73,6 +73,11 @@ def read_thresholds(path: Path) -> tuple[Threshold, ...]:
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise CatalogError(
+            f"{path}: not read: no such file; expected thresholds, one a line, such as"
+            ' p99 = "+5%"; --thresholds names another file'
+        ) from error
     except OSError as error:
         raise CatalogError(f"{path}: not read: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # also of too many digits, or levels
