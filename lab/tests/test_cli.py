@@ -524,6 +524,39 @@ def test_closed_streams_are_no_reason_to_fail(shell: Project, closed: str) -> No
     assert "Traceback" not in answer.stderr
 
 
+def test_completion_is_a_result() -> None:
+    answer = subprocess.run(
+        [sys.executable, "-c", "from wirebench.cli.main import main; main()"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "_WIREBENCH_COMPLETE": "source_bash"},
+        check=False,
+    )
+    assert answer.returncode == 0
+    assert "complete -o default" in answer.stdout
+
+
+@pytest.mark.parametrize("words", [("list",), ("show", "sh/good"), ("--version",), ("--help",)])
+@pytest.mark.parametrize("stream", ["stdout", "both"])
+def test_a_pipe_that_nobody_reads_is_no_result(
+    shell: Project, words: tuple[str, ...], stream: str
+) -> None:
+    """Code 1 would say that a contestant failed, or a threshold of a gate."""
+    read_end, write_end = os.pipe()
+    os.close(read_end)
+    try:
+        answer = subprocess.run(
+            [sys.executable, "-m", "wirebench.cli.main", *words],
+            stdout=write_end,
+            stderr=subprocess.PIPE if stream == "stdout" else write_end,
+            check=False,
+        )
+    finally:
+        os.close(write_end)
+    assert answer.returncode == 141
+    assert not answer.stderr
+
+
 def test_a_closed_pipe_is_no_mistake_of_ours(shell: Project) -> None:
     script = f"{sys.executable} -m wirebench.cli.main list | true"
     answer = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True)

@@ -14,7 +14,14 @@ from pathlib import Path
 import pytest
 
 from wirebench.catalog.manifest import _Needs
-from wirebench.cli.console import EXIT_BUG, EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE
+from wirebench.cli.console import (
+    EXIT_BUG,
+    EXIT_CLOSED_PIPE,
+    EXIT_FAILED,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+)
 from wirebench.run.session import NOTHING_VALID
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -60,6 +67,7 @@ def test_the_exit_codes_of_a_run_are_all_there() -> None:
         UNAVAILABLE,
         EXIT_BUG,
         EXIT_INTERRUPTED,
+        EXIT_CLOSED_PIPE,
         128 + signal.SIGTERM,
     }
 

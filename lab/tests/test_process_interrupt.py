@@ -13,7 +13,15 @@ import pytest
 import typer
 
 from wirebench.cli.main import main
-from wirebench.process.interrupt import Interrupted, check, hold, impatient, interruptible, waiting
+from wirebench.process.interrupt import (
+    Interrupted,
+    check,
+    end_as_by,
+    hold,
+    impatient,
+    interruptible,
+    waiting,
+)
 
 
 def send(number: signal.Signals = signal.SIGTERM) -> None:
@@ -29,6 +37,35 @@ def test_a_signal_raises_at_once(number: signal.Signals) -> None:
     assert caught.value.signum == number
     assert caught.value.exit_code == 128 + number
     assert reached == []
+
+
+def test_what_ends_without_a_signal_is_kept_back_as_one() -> None:
+    reached = []
+    with pytest.raises(Interrupted) as caught, interruptible():
+        with hold():
+            end_as_by(signal.SIGPIPE)
+            end_as_by(signal.SIGPIPE)
+            reached.append("held")
+        reached.append("after")
+    assert caught.value.exit_code == 141
+    assert reached == ["held"]
+    assert not impatient()
+
+
+def test_another_thread_is_not_interrupted_for_the_main_one() -> None:
+    reached = []
+
+    def write() -> None:
+        end_as_by(signal.SIGPIPE)
+        reached.append("thread")
+
+    with pytest.raises(Interrupted), interruptible():
+        thread = threading.Thread(target=write)
+        thread.start()
+        thread.join()
+        check()
+        reached.append("after")
+    assert reached == ["thread"]
 
 
 def test_under_hold_it_waits_to_the_end_of_the_block() -> None:

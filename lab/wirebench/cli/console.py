@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +14,8 @@ from rich.console import Console, RenderableType
 from rich.measure import Measurement
 from rich.table import Table
 
+from wirebench.process.interrupt import end_as_by
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 """A contestant failed, or something is missing."""
@@ -21,6 +24,8 @@ EXIT_USAGE = 64
 EXIT_UNAVAILABLE = 69
 """What is needed is not there (EX_UNAVAILABLE)."""
 EXIT_BUG = 70
+EXIT_CLOSED_PIPE = 141
+"""Nobody reads the output any more: as by SIGPIPE."""
 EXIT_INTERRUPTED = 130
 """By Ctrl-C; ``main`` ends with 128 and the number of another signal."""
 
@@ -31,13 +36,27 @@ _ROOM_FOR_WORDS = 24
 _ENDLESS = 10_000
 
 
+class _Console(Console):
+    """Where the reader of a pipe is gone, the command ends as by SIGPIPE, which Python ignores, and
+    keeps what is done. Rich would end it with 1, as if a contestant had failed or a gate's
+    threshold were broken.
+    """
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, self.file.fileno())
+        os.close(nowhere)
+        end_as_by(signal.SIGPIPE)
+
+
 def console(file: IO[str] | None = None) -> Console:
     """A console for stdout, or for another stream. It is wide when it is not a terminal, so that
     pipes get whole tables.
     """
     stream = sys.stdout if file is None else file
     width = None if stream.isatty() or os.environ.get("COLUMNS") else _WIDTH_OF_FILES
-    return Console(file=stream, width=width, highlight=False, emoji=False)
+    return _Console(file=stream, width=width, highlight=False, emoji=False)
 
 
 def for_tables(out: Console, *parts: RenderableType) -> Console:
@@ -49,7 +68,7 @@ def for_tables(out: Console, *parts: RenderableType) -> Console:
     least = max([LEAST_WIDTH, *tables])
     if out.width >= least:
         return out
-    return Console(file=out.file, width=least, highlight=False, emoji=False)
+    return _Console(file=out.file, width=least, highlight=False, emoji=False)
 
 
 def _least_width(table: Table) -> int:

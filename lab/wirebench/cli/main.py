@@ -19,6 +19,7 @@ from wirebench.catalog.contestants import find_root
 from wirebench.cli.app import make_app
 from wirebench.cli.console import (
     EXIT_BUG,
+    EXIT_CLOSED_PIPE,
     EXIT_INTERRUPTED,
     EXIT_OK,
     EXIT_UNAVAILABLE,
@@ -54,6 +55,11 @@ def run_app(arguments: Sequence[str]) -> int:
         return EXIT_USAGE
     except (typer.Abort, KeyboardInterrupt):
         return EXIT_INTERRUPTED
+    except SystemExit as error:
+        # Typer's own output: its help, and the scripts for completion, which end so as well.
+        if isinstance(error.__context__, BrokenPipeError):
+            return EXIT_CLOSED_PIPE
+        raise
     except Exception as error:  # the last resort: report it as our bug
         if (full := no_room(error)) is not None:
             say_error(full)
@@ -127,10 +133,11 @@ def main() -> NoReturn:
     with interruptible():
         code = run_app(sys.argv[1:])
     if code == EXIT_INTERRUPTED:
-        say_error("interrupted")
         # Typer makes 130 of every signal.
         signum = ended_by()
         code = 128 + signum if signum is not None else code
+        if code != EXIT_CLOSED_PIPE:
+            say_error("interrupted")
     sys.exit(code)
 
 

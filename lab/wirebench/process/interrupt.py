@@ -72,6 +72,18 @@ def _on_signal(signum: int, _frame: FrameType | None) -> None:
     _state.deliver()
 
 
+def end_as_by(signum: int) -> None:
+    """End as if the signal had come, once. In another thread than the main one, that is told."""
+    if not _state.active:
+        raise SystemExit(128 + signum)
+    if _state.raised or _state.pending is not None:
+        return
+    _state.pending = signum
+    _state.received += 1
+    if threading.current_thread() is threading.main_thread():
+        _state.deliver()
+
+
 @contextmanager
 def interruptible() -> Iterator[None]:
     """Handle the signals inside the block. A signal that was ignored before (``nohup``) stays
