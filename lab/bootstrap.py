@@ -404,7 +404,23 @@ def install_packages() -> None:
     run([*pip, "--no-compile", *requirements()])
     # The native programs are built by CMake, beside this.
     run([*pip, "--no-deps", "--no-build-isolation", "-C", "wheel.cmake=false", "-e", str(ROOT)])
+    spell_paths_in_ascii()
     check_programs(["wirebench"])
+
+
+def spell_paths_in_ascii() -> None:
+    """The environment names our folder in a .pth file, which Python before 3.13 decodes by the
+    locale, and does not start where it cannot: with LC_ALL=C, where the folder's path is no ASCII.
+    """
+    for file in VENV.glob("lib/python*/site-packages/*.pth"):
+        lines = file.read_bytes().splitlines()
+        if all(line.isascii() for line in lines):
+            continue
+        spelt = [
+            line if line.isascii() else b"import os, sys; sys.path.append(os.fsdecode(%a))" % line
+            for line in lines
+        ]
+        file.write_bytes(b"\n".join(spelt) + b"\n")
 
 
 # --- the native programs --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import platform
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -376,6 +377,29 @@ COMPILER = """#!/bin/sh
 echo '#define __GNUC__ {gcc}'
 {more}
 """
+
+
+@pytest.mark.parametrize("locale", ["C", "C.UTF-8"])
+def test_a_checkout_whose_path_is_no_ascii_runs_in_every_locale(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, locale: str
+) -> None:
+    lab = tmp_path / "bänke ✓" / "lab"
+    lab.mkdir(parents=True)
+    (lab / "what_is_there.py").write_text("print('found')\n")
+    environment = lab.parent / ".venv"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
+    (packages,) = environment.glob("lib/python*/site-packages")
+    (packages / "_editable.pth").write_bytes(b"import json\n" + os.fsencode(lab) + b"\n")
+    monkeypatch.setattr(bootstrap, "VENV", environment)
+    bootstrap.spell_paths_in_ascii()
+    answer = subprocess.run(
+        [environment / "bin/python", "-c", "import what_is_there"],
+        capture_output=True,
+        text=True,
+        env={"LC_ALL": locale},
+        check=False,
+    )
+    assert answer.stdout == "found\n", answer.stderr
 
 
 @pytest.mark.parametrize(
