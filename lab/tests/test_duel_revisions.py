@@ -65,6 +65,22 @@ def test_revisions_of_a_repository_are_built_and_removed(project: Project, tmp_p
     assert "nothere" in output
 
 
+def test_a_wrong_option_is_said_before_anything_is_built(project: Project, tmp_path: Path) -> None:
+    """A build may take long."""
+    repository, refusing = tmp_path / "repository", tmp_path / "refusing"
+    committed(repository)
+    refusing.write_text("#!/bin/sh\necho 'wireload: there is no --such' >&2\nexit 64\n")
+    refusing.chmod(0o755)
+    project.use(refusing)
+    code, output = project.run(
+        *("duel", "--git", "HEAD~1..", "./server {port}", "--build", "touch built"),
+        *("--cwd", str(repository), "--wireload", "--such"),
+    )
+    assert code == 64, output
+    assert "there is no --such" in output
+    assert "building" not in output
+
+
 def committed(repository: Path) -> None:
     """A repository of two commits."""
     repository.mkdir()

@@ -320,11 +320,11 @@ def run_duel(
     out = console()
     catalog = open_catalog(warn=False)
     check_folder("--out", request.out if request.out is not None else catalog.root / RESULTS)
+    _check_options(request)
     try:
-        with interruptible(), _sides(request, out) as sides:
-            _check_options(request, sides)
-            with LocalBench(root=catalog.root, jobs=default_jobs(None)) as bench:
-                return _measure(request, sides, bench, catalog, out, ends, watch)
+        bench = LocalBench(root=catalog.root, jobs=default_jobs(None))
+        with interruptible(), _sides(request, out) as sides, bench:
+            return _measure(request, sides, bench, catalog, out, ends, watch)
     except StoreError as error:
         raise CatalogError(str(error)) from error
 
@@ -357,18 +357,17 @@ def _sides(request: DuelRequest, out: Console) -> Iterator[tuple[Side, ...]]:
         )
 
 
-def _check_options(request: DuelRequest, sides: Sequence[Side]) -> None:
-    """Ask the generator whether it understands the request, before anything is started."""
+def _check_options(request: DuelRequest) -> None:
+    """Ask the generator whether it understands the request, before anything is built or started."""
     from wirebench.run.local import find_generator
 
-    origin = next((side.url for side in sides if side.url), f"{request.scheme}://127.0.0.1:9")
     done = subprocess.run(
         [
             str(find_generator()),
             *request.given.options,
             "--print",
             "request",
-            f"{origin}{request.path}",
+            f"{request.scheme}://127.0.0.1:9{request.path}",
         ],
         capture_output=True,
         text=True,
