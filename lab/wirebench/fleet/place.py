@@ -16,7 +16,7 @@ import re
 import shutil
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,6 +24,7 @@ from wirebench.fleet import bundles
 from wirebench.fleet.bundles import MOST_BYTES, BundleError
 from wirebench.fleet.orders import LOAD_ORDER, ORDER, BlockOrder, LoadOrder, OrderError
 from wirebench.plan.repeats import path_filler
+from wirebench.store.jsonl import write_whole_bytes
 
 DOCUMENT, LOG = "wireload.json", "wireload.hlog"
 """What a generator leaves in the folder of its load."""
@@ -52,8 +53,10 @@ class HostPlace:
         target = self._bundle(digest, "tar")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
-            _replace(self._bundle(digest, "json"), json.dumps(files, sort_keys=True).encode())
-            _replace(target, content)
+            write_whole_bytes(
+                self._bundle(digest, "json"), json.dumps(files, sort_keys=True).encode()
+            )
+            write_whole_bytes(target, content)
         except OSError as error:
             raise BundleError(
                 f"{target.parent}: expected to keep a bundle of {len(content):,} bytes, got:"
@@ -175,17 +178,3 @@ class HostPlace:
         if bundles.list_digest(files) != digest:
             raise BundleError(f"bundle {digest[:12]}: expected its list of files, got another")
         return files
-
-
-def _replace(path: Path, content: bytes) -> None:
-    scratch = path.with_name(f".{path.name}.new")
-    try:
-        with scratch.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        scratch.replace(path)
-    except OSError:
-        with suppress(OSError):
-            scratch.unlink()
-        raise

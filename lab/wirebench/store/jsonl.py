@@ -45,13 +45,21 @@ def write_whole_text(path: Path, text: str) -> None:
     """The same for any text. What is no file of its own, such as ``/dev/stdout``, stays what it is,
     and is written into.
     """
+    content = text.encode(errors=_ESCAPED)
     if path.is_symlink() or (path.exists() and not path.is_file()):
-        path.write_text(text, encoding="utf-8", errors=_ESCAPED)
-        return
+        path.write_bytes(content)
+    else:
+        write_whole_bytes(path, content)
+
+
+def write_whole_bytes(path: Path, content: bytes) -> None:
+    """Put ``content`` on disk under this name, all of it or nothing. ``OSError`` if that fails; the
+    file that was there then stays.
+    """
     scratch = path.with_name(f".{path.name}.new")
     try:
-        with scratch.open("w", encoding="utf-8", errors=_ESCAPED) as file:
-            file.write(text)
+        with scratch.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
         scratch.replace(path)
