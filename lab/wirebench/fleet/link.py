@@ -134,10 +134,12 @@ def _received_per_s(address: str, port: int, token: bytes, stream_s: float) -> f
 
 
 def _attend(connection: socket.socket, token: bytes, room: threading.Semaphore) -> None:
-    with connection, suppress(OSError):
-        connection.settimeout(_PATIENCE_S)
-        _answer(connection, token)
-    room.release()
+    try:
+        with connection, suppress(OSError):
+            connection.settimeout(_PATIENCE_S)
+            _answer(connection, token)
+    finally:
+        room.release()
 
 
 def _answer(connection: socket.socket, token: bytes) -> None:
