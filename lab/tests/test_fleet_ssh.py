@@ -7,8 +7,10 @@ import os
 import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import asyncssh
 import pytest
@@ -74,6 +76,20 @@ async def serve(
     )
 
 
+@asynccontextmanager
+async def known_server(home: Path) -> AsyncIterator[tuple[int, dict[str, Any]]]:
+    """The port of such a server, and the options of a client that knows it and is let in."""
+    key, user_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
+    server = await serve(home, key, user_key)
+    port = server.get_port()
+    known = asyncssh.import_known_hosts(f"[127.0.0.1]:{port} {key.export_public_key().decode()}")
+    yield port, {"known_hosts": known, "client_keys": [user_key]}
+    server.close()
+    await server.wait_closed()
+    while others := asyncio.all_tasks() - {asyncio.current_task()}:
+        await asyncio.wait(others)
+
+
 def test_a_worker_gets_its_certificate_and_ends_with_the_connection(tmp_path: Path) -> None:
     make_certificates(tmp_path / "certificates", ["alpha"])
     home, note = tmp_path / "home", tmp_path / "note"
@@ -82,30 +98,21 @@ def test_a_worker_gets_its_certificate_and_ends_with_the_connection(tmp_path: Pa
     script.write_text(NOTE.format(note=str(note)))
 
     async def run() -> None:
-        key, user_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
-        server = await serve(home, key, user_key)
-        port = server.get_port()
-        known = asyncssh.import_known_hosts(
-            f"[127.0.0.1]:{port} {key.export_public_key().decode()}"
-        )
-        worker = SshWorker(
-            "tls://127.0.0.1:8786",
-            host=Host(
-                name="alpha",
-                ssh=f"me@127.0.0.1:{port}",
-                command=f"{sys.executable} {script}",
-            ),
-            certificates=tmp_path / "certificates" / "alpha",
-            connect_options={"known_hosts": known, "client_keys": [user_key]},
-        )
-        await worker.start()
-        await until(lambda: note.exists() and "tls://" in note.read_text())
-        await worker.close()
-        await until(lambda: "ended" in note.read_text())
-        server.close()
-        await server.wait_closed()
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(others)
+        async with known_server(home) as (port, known):
+            worker = SshWorker(
+                "tls://127.0.0.1:8786",
+                host=Host(
+                    name="alpha",
+                    ssh=f"me@127.0.0.1:{port}",
+                    command=f"{sys.executable} {script}",
+                ),
+                certificates=tmp_path / "certificates" / "alpha",
+                connect_options=known,
+            )
+            await worker.start()
+            await until(lambda: note.exists() and "tls://" in note.read_text())
+            await worker.close()
+            await until(lambda: "ended" in note.read_text())
 
     asyncio.run(run())
     folder = home / REMOTE_FOLDER / "alpha"
@@ -196,26 +203,17 @@ def test_a_worker_that_does_not_start_says_why(tmp_path: Path) -> None:
     failures: dict[str, str] = {}
 
     async def run() -> None:
-        key, user_key = (asyncssh.generate_private_key("ssh-ed25519") for _ in range(2))
-        server = await serve(tmp_path, key, user_key)
-        port = server.get_port()
-        known = asyncssh.import_known_hosts(
-            f"[127.0.0.1]:{port} {key.export_public_key().decode()}"
-        )
-        worker = SshWorker(
-            "tls://127.0.0.1:8786",
-            host=Host(name="alpha", ssh=f"127.0.0.1:{port}", command="no-such-wirebench"),
-            certificates=tmp_path / "certificates" / "alpha",
-            connect_options={"known_hosts": known, "client_keys": [user_key]},
-            failures=failures,
-        )
-        await worker
-        await until(lambda: failures)
-        await worker.close()
-        server.close()
-        await server.wait_closed()
-        while others := asyncio.all_tasks() - {asyncio.current_task()}:
-            await asyncio.wait(others)
+        async with known_server(tmp_path) as (port, known):
+            worker = SshWorker(
+                "tls://127.0.0.1:8786",
+                host=Host(name="alpha", ssh=f"127.0.0.1:{port}", command="no-such-wirebench"),
+                certificates=tmp_path / "certificates" / "alpha",
+                connect_options=known,
+                failures=failures,
+            )
+            await worker
+            await until(lambda: failures)
+            await worker.close()
 
     asyncio.run(run())
     assert failures["alpha"].startswith(
