@@ -58,12 +58,11 @@ NEED_ENVIRONMENT = ("runs", "fleets", "outages", "contestants")
 """These use the native programs of ``.venv``, which ``./test`` does not make."""
 BESIDE = {
     "cpp": ("python", "types", "lint"),
-    "asan": ("runs", "autobahn", "docs"),
+    "asan": ("autobahn", "docs"),
     "packages": ("peers",),
 }
 """Run beside another suite, in this order, where both are asked for: they wait, or have one thread,
 where it computes, with a lower priority. The native tests wait at their end, when mypy computes.
-Whole runs keep one of two cores busy.
 """
 
 
