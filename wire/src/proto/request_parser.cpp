@@ -199,7 +199,7 @@ auto request_parser::scan_request_line(std::string_view in, std::size_t& at,
     if (p == target) return refuse(errc::bad_request_line);
     head.target = {target, static_cast<std::size_t>(p - target)};
     ++p;
-    switch (scan_version(p, end, head.minor_version, error_, errc::bad_request_line)) {
+    switch (scan_version(p, end, '\r', head.minor_version, error_, errc::bad_request_line)) {
     case version_scan::incomplete: return scan::incomplete;
     case version_scan::failed: return scan::failed;
     case version_scan::complete: break;

@@ -219,6 +219,9 @@ TEST(request_parser, request_lines_refused) {
     EXPECT_EQ(fails("GET /\n"), "a line does not end in CRLF");
     EXPECT_EQ(fails("GET /\tx HTTP/1.1\r\n"), "malformed request target");
     EXPECT_EQ(fails(std::string_view("GET /\0x HTTP/1.1\r\n", 18)), "malformed request target");
+    for (const std::string version : {"01.1", "11.1", "1,1", "1", "2", "2.", "2.00", "02.0", "2.0 ",
+                                      "2.x", "20.0", "2,0", "2.0\t"})
+        EXPECT_EQ(fails("GET / HTTP/" + version + "\r\n"), "malformed request line") << version;
     EXPECT_EQ(fails("GET /\xC3\xA9 HTTP/1.1\r\n"), "malformed request target");
     EXPECT_EQ(fails("\x16\x03\x01\x02"), "malformed request line");  // a TLS hello
     EXPECT_EQ(fails("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"), "unsupported HTTP version");

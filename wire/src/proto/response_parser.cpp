@@ -86,7 +86,7 @@ auto response_parser::scan_status_line(std::string_view in, std::size_t& at,
         error_ = code;
         return scan::failed;
     };
-    switch (scan_version(p, end, head.minor_version, error_, errc::bad_status_line)) {
+    switch (scan_version(p, end, ' ', head.minor_version, error_, errc::bad_status_line)) {
     case version_scan::incomplete: return scan::incomplete;
     case version_scan::failed: return scan::failed;
     case version_scan::complete: break;

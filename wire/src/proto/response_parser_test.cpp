@@ -152,6 +152,8 @@ TEST(response_parser, status_lines_refused) {
     EXPECT_EQ(parse("HTTP/1.1 200 OK\n"), "error a line does not end in CRLF");
     EXPECT_EQ(parse("HTTP/1.1 200 OK\rx"), "error a line does not end in CRLF");
     EXPECT_EQ(parse("HTTP/2.0 200 OK\r\n"), "error unsupported HTTP version");
+    EXPECT_EQ(parse("HTTP/2 200 OK\r\n"), "error malformed status line");
+    EXPECT_EQ(parse("HTTP/01.1 200 OK\r\n"), "error malformed status line");
     EXPECT_EQ(parse("ICY 200 OK\r\n"), "error malformed status line");
     EXPECT_EQ(parse("\r\nHTTP/1.1 200 OK\r\n"), "error malformed status line");
 }
