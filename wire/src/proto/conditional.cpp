@@ -168,7 +168,7 @@ precondition check_preconditions(const header_list& fields, method m,
     if (const auto match = any_names_etag(fields, "if-none-match", v, false)) {
         if (*match) return reading ? precondition::not_modified : precondition::failed;
     } else if (const auto date = find_date(fields, "if-modified-since");
-               reading && date && v.modified <= *date) {
+               reading && date && v.modified && *v.modified <= *date) {
         return precondition::not_modified;
     }
     return precondition::holds;

@@ -37,6 +37,7 @@ TEST(conditional, dates_in_all_three_forms) {
 // "Sun, 06 Nov 1994 08:49:37 GMT" is when it was modified.
 constexpr std::string_view same = "Sun, 06 Nov 1994 08:49:37 GMT";
 constexpr std::string_view earlier = "Sun, 06 Nov 1994 08:49:36 GMT";
+constexpr std::string_view future = "Thu, 31 Dec 2099 23:59:59 GMT";
 constexpr validators strong{.etag = "\"a\"", .modified = 784111777, .date_is_strong = true};
 constexpr validators weak{.etag = "W/\"a\"", .modified = 784111777, .date_is_strong = false};
 
@@ -77,6 +78,17 @@ TEST(conditional, dates) {
     EXPECT_EQ(check({{"If-Unmodified-Since", same}}), '+');
     EXPECT_EQ(check({{"If-Unmodified-Since", earlier}}), '-');
     EXPECT_EQ(check({{"If-Unmodified-Since", "never"}}), '+');
+    EXPECT_EQ(check({{"If-Modified-Since", future}}), '=');
+    EXPECT_EQ(check({{"If-Modified-Since", future}}, strong, method::post), '+');
+    EXPECT_EQ(check({{"If-Unmodified-Since", future}}), '+');
+}
+// Where it is not known when it was modified.
+TEST(conditional, dates_are_ignored_without_one_of_ours) {
+    constexpr validators undated{.etag = "\"a\""};
+    for (const auto date : {same, earlier, future}) {
+        EXPECT_EQ(check({{"If-Modified-Since", date}}, undated), '+');
+        EXPECT_EQ(check({{"If-Unmodified-Since", date}}, undated), '+');
+    }
 }
 TEST(conditional, in_order_of_precedence) {
     EXPECT_EQ(check({{"If-Unmodified-Since", earlier}, {"If-Match", "\"a\""}}), '+');

@@ -135,9 +135,11 @@ void answer_with_file(response res, unique_fd file, const struct stat& about, st
                              static_cast<std::uint64_t>(about.st_mtim.tv_nsec);
     const std::string etag = (settled ? "\"" : "W/\"") + hex(size) + "-" + hex(modified_ns) + "-" +
                              hex(about.st_ino) + "\"";
-    const validators v{.etag = etag, .modified = about.st_mtim.tv_sec, .date_is_strong = settled};
+    // What lies in the future counts as now (RFC 9110 section 8.8.2.1).
+    const std::int64_t modified = std::min<std::int64_t>(about.st_mtim.tv_sec, now);
+    const validators v{.etag = etag, .modified = modified, .date_is_strong = settled};
     res.set_header("ETag", etag);
-    const auto date = format_date(std::min<std::int64_t>(about.st_mtim.tv_sec, now));
+    const auto date = format_date(modified);
     res.set_header("Last-Modified", {date.data(), date.size()});
     switch (check_preconditions(req.headers(), req.method(), v)) {
     case precondition::not_modified:

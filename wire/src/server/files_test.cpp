@@ -215,6 +215,26 @@ TEST_F(file_server, conditions) {
     EXPECT_EQ(p.response(), "200 new");
     EXPECT_EQ(field(p, "ETag").substr(0, 3), "W/\"");
 }
+TEST_F(file_server, dates_in_the_future) {
+    const std::string far = "Thu, 31 Dec 2099 23:59:59 GMT\r\n";
+    // Of a clock that was wrong; later than `far`.
+    std::ofstream(directory / "root/ahead") << "ahead";
+    const timespec times[2]{{5'000'000'000, 0}, {5'000'000'000, 0}};
+    ASSERT_EQ(::utimensat(AT_FDCWD, (directory / "root/ahead").c_str(), times, 0), 0);
+    served s(routes());
+    raw_peer p(s.port());
+    for (const std::string name : {"a.txt", "ahead"}) {
+        p.send(get(name));
+        const std::string whole = p.response();
+        p.send(get(name, "If-Unmodified-Since: " + far) + get(name, "If-Modified-Since: " + far) +
+               get(name, "If-Modified-Since: Sun, 06 Nov 1994 08:49:36 GMT\r\n") +
+               get(name, "If-Unmodified-Since: Sun, 06 Nov 1994 08:49:36 GMT\r\n"));
+        EXPECT_EQ(p.response(), whole) << name;
+        EXPECT_EQ(p.response(), "304 ") << name;
+        EXPECT_EQ(p.response(), whole) << name;
+        EXPECT_EQ(p.response(), "412 Precondition Failed\n") << name;
+    }
+}
 TEST_F(file_server, ranges) {
     served s(routes());
     raw_peer p(s.port());

@@ -25,8 +25,8 @@ WIRE_EXPORT std::optional<std::int64_t> parse_date(std::string_view text) noexce
 struct validators {
     // With its quotes, and W/ when it is weak; empty: there is none. Must outlive the call.
     std::string_view etag;
-    // Last modification, in seconds since 1970.
-    std::int64_t modified = 0;
+    // Last modification, in seconds since 1970; none where it is not known: dates are then ignored.
+    std::optional<std::int64_t> modified = {};
     // It cannot have changed twice within that second, so the date may be compared strongly
     // (section 8.8.2.2).
     bool date_is_strong = false;
@@ -36,7 +36,8 @@ struct validators {
 enum class precondition { holds, not_modified, failed };
 
 // Evaluates If-Match, If-Unmodified-Since, If-None-Match and If-Modified-Since in the order of
-// section 13.2.2. Dates that are malformed are ignored.
+// section 13.2.2. Dates that are malformed or given twice are ignored. One in the future is not:
+// a representation of `modified` was not modified since then (sections 13.1.3 and 13.1.4).
 WIRE_EXPORT precondition check_preconditions(const header_list& fields, method m,
                                              const validators& v) noexcept;
 
