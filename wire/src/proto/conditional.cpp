@@ -117,12 +117,7 @@ std::optional<bool> any_names_etag(const header_list& fields, std::string_view n
 
 // None where the field is missing, given twice, or no date: such a condition is to be ignored.
 std::optional<std::int64_t> find_date(const header_list& fields, std::string_view name) noexcept {
-    std::optional<std::string_view> text;
-    for (const header& h : fields) {
-        if (!equals_ignoring_case(h.name, name)) continue;
-        if (text) return std::nullopt;
-        text = h.value;
-    }
+    const auto text = fields.find_only(name);
     return text ? parse_date(*text) : std::nullopt;
 }
 
@@ -177,13 +172,14 @@ precondition check_preconditions(const header_list& fields, method m,
 range_kind check_ranges(const header_list& fields, const validators& v, std::uint64_t size,
                         std::size_t most, std::vector<byte_range>& out) {
     out.clear();
-    const auto range = fields.find("range");
+    const auto range = fields.find_only("range");
     if (!range) return range_kind::whole;
-    if (const auto condition = fields.find("if-range")) {
-        const auto date = parse_date(*condition);
-        const bool holds = date ? v.date_is_strong && *date == v.modified
+    if (fields.find("if-range")) {
+        const auto condition = fields.find_only("if-range").value_or("");
+        const auto date = parse_date(condition);
+        const bool holds = date ? v.date_is_strong && date == v.modified
                                 : !v.etag.empty() && !v.etag.starts_with("W/") &&
-                                      *condition == v.etag;  // one tag, and no list
+                                      condition == v.etag;  // one tag, and no list
         if (!holds) return range_kind::whole;
     }
     std::string_view text = *range;

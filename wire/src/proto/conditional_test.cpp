@@ -145,6 +145,21 @@ TEST(conditional, dates_given_twice_are_ignored) {
     EXPECT_EQ(check({{"If-Unmodified-Since", earlier}}), '-');
     EXPECT_EQ(check({{"If-Unmodified-Since", earlier}, {"If-Unmodified-Since", earlier}}), '+');
 }
+// Neither the first, nor both as one list: others may read them differently.
+TEST(conditional, ranges_given_twice_are_ignored) {
+    const auto ask = [](std::initializer_list<header> fields) {
+        header_list list;
+        for (const header& h : fields) list.push_back(h);
+        std::vector<byte_range> found;
+        return check_ranges(list, strong, 100, 4, found);
+    };
+    EXPECT_EQ(ask({{"Range", "bytes=0-0"}}), range_kind::partial);
+    EXPECT_EQ(ask({{"Range", "bytes=0-0"}, {"range", "bytes=2-3"}}), range_kind::whole);
+    EXPECT_EQ(ask({{"Range", "bytes=0-0"}, {"range", "bytes=0-0"}}), range_kind::whole);
+    EXPECT_EQ(ask({{"Range", "bytes=900-"}, {"range", "bytes=0-0"}}), range_kind::whole);
+    EXPECT_EQ(ask({{"Range", "bytes=0-0"}, {"If-Range", "\"a\""}, {"If-Range", "\"a\""}}),
+              range_kind::whole);
+}
 TEST(conditional, if_range) {
     EXPECT_EQ(ranges("bytes=0-0", "\"a\""), "0+1 ");
     EXPECT_EQ(ranges("bytes=0-0", same), "0+1 ");

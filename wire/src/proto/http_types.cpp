@@ -132,6 +132,16 @@ std::optional<std::string_view> header_list::find(std::string_view name) const n
     return std::nullopt;
 }
 
+std::optional<std::string_view> header_list::find_only(std::string_view name) const noexcept {
+    std::optional<std::string_view> value;
+    for (const header& h : fields_) {
+        if (!equals_ignoring_case(h.name, name)) continue;
+        if (value) return std::nullopt;
+        value = h.value;
+    }
+    return value;
+}
+
 bool header_list::has_token(std::string_view name, std::string_view token) const noexcept {
     for (const header& h : fields_) {
         if (equals_ignoring_case(h.name, name) && list_has_token(h.value, token)) return true;

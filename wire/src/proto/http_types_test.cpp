@@ -53,6 +53,10 @@ TEST(http_types, lists) {
     EXPECT_TRUE(headers.has_token("CONNECTION", "upgrade"));
     EXPECT_EQ(headers.find("connection"), "a");
     EXPECT_EQ(headers.find("host"), std::nullopt);
+    EXPECT_EQ(headers.find_only("connection"), std::nullopt);
+    EXPECT_EQ(headers.find_only("host"), std::nullopt);
+    headers.push_back({"Host", ""});
+    EXPECT_EQ(headers.find_only("host"), "");
 }
 TEST(http_types, reasons) {
     EXPECT_EQ(reason_phrase(200), "OK");

@@ -10,7 +10,7 @@ result<parameters> query(const request& r, const limits& l) {
 }
 
 result<parameters> form(const request& r, const limits& l) {
-    const std::string_view type = r.header("Content-Type").value_or("");
+    const std::string_view type = r.headers().find_only("Content-Type").value_or("");
     if (!equals_ignoring_case(detail::trim(type.substr(0, type.find(';'))),
                               "application/x-www-form-urlencoded")) {
         return errc::unsupported_media_type;

@@ -77,6 +77,7 @@ TEST_F(forms, urlencoded_bodies) {
     EXPECT_EQ(ask("/form", type, "a=%"), "400 malformed percent-encoding");
     EXPECT_EQ(ask("/form", "Content-Type: text/plain\r\n", "a=1"), "415 unsupported media type");
     EXPECT_EQ(ask("/form", "", "a=1"), "415 unsupported media type");
+    EXPECT_EQ(ask("/form", type + type, "a=1"), "415 unsupported media type");
 }
 TEST_F(forms, multipart_bodies) {
     const std::string type = "Content-Type: multipart/form-data; boundary=b\r\n";
@@ -85,6 +86,8 @@ TEST_F(forms, multipart_bodies) {
     EXPECT_EQ(ask("/multipart", type, head + "123456789\r\n--b--"), "413 part too large");
     EXPECT_EQ(ask("/multipart", type, head + "1"), "400 malformed multipart body");
     EXPECT_EQ(ask("/multipart", "", head), "415 unsupported media type");
+    EXPECT_EQ(ask("/multipart", type + "Content-Type: text/plain\r\n", head + "1\r\n--b--"),
+              "415 unsupported media type");
 }
 TEST_F(forms, cookies_of_all_fields) {
     EXPECT_EQ(ask("/cookies", "Cookie: a=1\r\ncookie: b=2\r\n"), "200 a=1;b=2;");

@@ -50,9 +50,9 @@ struct byte_range {
 // How to answer a request with regard to its Range field.
 enum class range_kind {
     // 200 with everything: no range is asked for, If-Range does not hold, the field is not
-    // understood and to be ignored, or the last bytes are asked for where there are none. Also for
-    // more than `most` ranges and for those that overlap (section 17.15): an honest client may ask
-    // so for the first and the last bytes of a file that is smaller than it thinks.
+    // understood or given twice and to be ignored, or the last bytes are asked for where there are
+    // none. Also for more than `most` ranges and for those that overlap (section 17.15): an honest
+    // client may ask so for the first and the last bytes of a file that is smaller than it thinks.
     whole,
     // 206 with the ranges.
     partial,

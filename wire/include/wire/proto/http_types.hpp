@@ -61,6 +61,10 @@ class WIRE_EXPORT header_list {
 public:
     // The value of the first field of that name, in any case. Linear: a message has few fields.
     std::optional<std::string_view> find(std::string_view name) const noexcept;
+    // The value of the only field of that name; none also where there are several. For fields that
+    // are no lists, such as Content-Type and Range: what a sender meant by two of them, others on
+    // the way may have read differently (RFC 9110 section 5.3).
+    std::optional<std::string_view> find_only(std::string_view name) const noexcept;
     // Whether any field of that name has `token` in its comma-separated list.
     bool has_token(std::string_view name, std::string_view token) const noexcept;
 

@@ -34,7 +34,7 @@ struct form_part;
 WIRE_EXPORT result<parameters> query(const request& r, const limits& l = {});
 
 // The body, which must be there as a whole, as application/x-www-form-urlencoded, decoded. Errors:
-// as query(), and unsupported_media_type when Content-Type says something else.
+// as query(), and unsupported_media_type when Content-Type says something else, or is there twice.
 WIRE_EXPORT result<parameters> form(const request& r, const limits& l = {});
 
 // The body as multipart/form-data. The parts are views into it, and live as long as the request.
