@@ -114,8 +114,9 @@ errc interpret(request_head& head) noexcept {
             break;
         case 6:
             if (name_is(h.name, "expect") && head.minor_version > 0) {
-                head.expects_continue = equals_ignoring_case(h.value, "100-continue");
-                if (!head.expects_continue && !h.value.empty()) return errc::unknown_expectation;
+                const bool named = list_has_token(h.value, "100-continue");
+                head.expects_continue = head.expects_continue || named;
+                if (!named && !h.value.empty()) return errc::unknown_expectation;
             }
             break;
         case 7:
