@@ -42,11 +42,7 @@ event_loop& session::loop() const noexcept { return *core_of(*this).on; }
 bool session::send(std::string_view data, opcode op) { return core_of(*this).queue(data, op); }
 
 bool session::send_now(std::string_view data, opcode op) {
-    session_core& self = core_of(*this);
-    if (!is_open()) return false;
-    self.count_sent();
-    self.append_message(op, data);
-    return self.flush();
+    return core_of(*this).send_now(data, op);
 }
 
 void session::ping(std::string_view payload) {
@@ -191,6 +187,24 @@ bool session_core::queue(std::string_view data, opcode op) {
     if (connection->unsent() <= bounds->max_unsent_bytes) return true;
     if (!flush()) return false;
     if (side == role::client) return true;
+    yield();
+    return false;
+}
+
+// Nothing stays queued here: what counts is how much was queued in this iteration.
+bool session_core::send_now(std::string_view data, opcode op) {
+    if (!is_open()) return false;
+    count_sent();
+    const std::size_t before = connection->out().size();
+    append_message(op, data);
+    const std::size_t bytes = connection->out().size() - before;
+    if (!flush()) return false;
+    if (side == role::client) return true;
+    extras& e = extra();
+    if (std::exchange(e.sent_at, on->now()) != on->now()) e.sent_now = 0;
+    e.sent_now += bytes;
+    if (e.sent_now <= bounds->max_unsent_bytes) return true;
+    e.sent_now = 0;
     yield();
     return false;
 }

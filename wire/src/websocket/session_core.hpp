@@ -112,6 +112,7 @@ struct session_core final : session {
     // ---- for ws::session and this class ----
 
     bool queue(std::string_view data, opcode op);
+    bool send_now(std::string_view data, opcode op);
     bool flush();
     void yield();
     void begin_close(std::uint16_t code, std::string_view reason);
@@ -149,6 +150,8 @@ struct session_core final : session {
         std::string protocol;
         std::optional<std::string> owed_pong;  // when the peer has taken what it was sent
         std::uint64_t answers = 0;  // bytes that a congested client has answered messages with
+        time_point sent_at;         // when send_now() was last called: an iteration's time
+        std::size_t sent_now = 0;   // bytes by send_now() since that iteration began, or a yield
         bool yields = false;        // on_drained() is owed when the loop has served others
     };
     extras& extra();

@@ -310,27 +310,50 @@ TEST(ws_session, a_peer_that_does_not_read_congests_its_sender_and_drains) {
 // The kernel takes each message at once: no slow peer makes the session wait.
 TEST(ws_session, lets_its_loop_serve_others_however_fast_the_peer_reads) {
     http::server_options options;
-    options.limits.max_unsent_bytes = 1000;
-    std::atomic<int> most{0};  // messages sent in one call
-    int left = 100;
+    options.limits.max_unsent_bytes = 10'000;
+    for (const auto send :
+         {static_cast<bool (session::*)(std::string_view, opcode)>(&session::send),
+          &session::send_now}) {
+        std::atomic<int> most{0};  // messages sent in one call
+        int left = 100;
+        http::router r;
+        r.websocket("/", [&](session& s, const http::request&) {
+            const auto go_on = [&](session& s) {
+                for (int n = 1; left > 0; ++n) {
+                    --left;
+                    most = std::max<int>(most, n);
+                    if ((s.*send)(std::string(2000, 'x'), opcode::text)) continue;
+                    EXPECT_TRUE(s.is_congested());
+                    return;
+                }
+            };
+            s.on_drained(go_on);
+            go_on(s);
+        });
+        served s(std::move(r), options);
+        ws_peer p(s.port());
+        for (int i = 0; i < 100; ++i) ASSERT_EQ(p.next().size(), 2'002U);
+        EXPECT_EQ(most, 5);
+    }
+}
+// One message for each that comes is no flood, however many there are.
+TEST(ws_session, may_send_now_again_in_each_iteration) {
+    http::server_options options;
+    options.limits.max_unsent_bytes = 10'000;
+    std::atomic<int> refused{0};
     http::router r;
     r.websocket("/", [&](session& s, const http::request&) {
-        const auto go_on = [&](session& s) {
-            for (int n = 1; left > 0; ++n) {
-                --left;
-                most = std::max<int>(most, n);
-                if (s.send(std::string(2000, 'x'))) continue;
-                EXPECT_TRUE(s.is_congested());
-                return;
-            }
-        };
-        s.on_drained(go_on);
-        go_on(s);
+        s.on_message([&](session& s, message m) {
+            if (!s.send_now(m.data)) ++refused;
+        });
     });
     served s(std::move(r), options);
     ws_peer p(s.port());
-    for (int i = 0; i < 100; ++i) ASSERT_EQ(p.next().size(), 2'002U);
-    EXPECT_EQ(most, 1);
+    for (int i = 0; i < 20; ++i) {
+        p.send(frame(opcode::text, std::string(2000, 'x')));
+        ASSERT_EQ(p.next().size(), 2'002U);
+    }
+    EXPECT_EQ(refused, 0);
 }
 // Two that send: one waits to be told, the other goes on.
 TEST(ws_session, is_told_of_the_drain_whatever_is_sent_meanwhile) {

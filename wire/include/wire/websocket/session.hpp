@@ -133,6 +133,8 @@ public:
     bool send(message m) { return send(m.data, m.op); }
     // The same as send(), but passes all queued bytes to the kernel before it returns. Saves
     // latency where more work follows in the same callback; costs a system call for each message.
+    // In a server it is false, and on_drained() follows, also where more than
+    // limits::max_unsent_bytes were sent so in one loop iteration.
     bool send_now(std::string_view data, opcode op = opcode::text);
     // Whether more than limits::max_unsent_bytes were queued when the session last looked, so that
     // on_drained() will follow.
