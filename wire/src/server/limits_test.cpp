@@ -6,11 +6,14 @@
 #include <atomic>
 #include <chrono>
 #include <future>
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "raw_peer.hpp"
 #include "requests.hpp"
 #include "served.hpp"
+#include "wire/tls/server_context.hpp"
 
 namespace wire::http::limits_test {
 
@@ -77,6 +80,31 @@ TEST(server, limits_connections) {
     raw_peer d(s.port());
     d.send(get("/d"));
     EXPECT_EQ(d.response(), "200 GET /d ");
+}
+// Has no memory for anybody.
+struct poor_context : wire::tls::server_context {
+    std::atomic<int> asked{0};
+    result<std::unique_ptr<wire::tls::connection>> accept() override {
+        ++asked;
+        return error(errc::tls_failed, "no memory");
+    }
+    result<void> reload() override { return {}; }
+    result<void> reload(std::vector<wire::tls::certificate_source>, std::string) override {
+        return {};
+    }
+};
+TEST(server, makes_no_tls_for_an_address_that_has_its_share) {
+    const auto context = std::make_shared<poor_context>();
+    server_options options;
+    options.tls = context;
+    for (const std::size_t most : {0U, 1U}) {
+        options.limits.max_connections_per_address = most;
+        context->asked = 0;
+        served s(mirror, options);
+        for (int i = 0; i < 3; ++i) EXPECT_EQ(raw_peer(s.port()).rest(), "");
+        // Those for which none could be made have no share.
+        EXPECT_EQ(context->asked, most == 0 ? 0 : 3);
+    }
 }
 TEST(server, time_limits) {
     server_options options;

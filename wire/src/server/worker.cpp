@@ -187,19 +187,25 @@ void worker::read_fields(received_request& r) const {
 }
 
 void worker::serve(unique_fd socket, const address& peer, const address* proxy) {
-    auto c = std::make_unique<connection>(*this, peer, proxy);
-    if (options_->tls != nullptr) {
-        auto tls = options_->tls->accept();
-        if (!tls) return;  // memory is short
-        c->set_filter(*std::move(tls));
-    }
-    if (!c->attach(*loop_, std::move(socket))) {
-        // The loop can hold no more.
-        if (observer_) observer_->refused(refusal::limit);
-        return;
-    }
+    // Before anything is made: an address that has its share connects as often as it likes.
     if (peers_ != nullptr && !peers_->add(peer)) {
         if (observer_) observer_->refused(refusal::address);
+        return;
+    }
+    auto c = std::make_unique<connection>(*this, peer, proxy);
+    bool made = true;
+    if (options_->tls != nullptr) {
+        auto tls = options_->tls->accept();
+        made = tls.ok();  // else memory is short
+        if (made) c->set_filter(*std::move(tls));
+    }
+    if (made && !c->attach(*loop_, std::move(socket))) {
+        // The loop can hold no more.
+        made = false;
+        if (observer_) observer_->refused(refusal::limit);
+    }
+    if (!made) {
+        if (peers_ != nullptr) peers_->remove(peer);
         return;
     }
     ++count_;
