@@ -189,6 +189,8 @@ std::size_t loop_core::run_posted() {
     for (auto& work : running_) work();
     const std::size_t n = running_.size();
     running_.clear();
+    constexpr std::size_t most_kept = 4096;  // of places: what a burst took is given back
+    if (running_.capacity() > most_kept) std::vector<unique_function<void()>>().swap(running_);
     return n;
 }
 

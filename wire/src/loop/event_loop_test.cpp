@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -355,6 +356,24 @@ TEST(post, runs_on_the_loop_in_order) {
     ASSERT_EQ(seen.size(), 1000U);
     EXPECT_TRUE(std::is_sorted(seen.begin(), seen.end()));
 }
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST(post, a_burst_leaves_no_memory_behind) {
+    const auto used = [] {
+        const auto now = ::mallinfo2();
+        return now.uordblks + now.hblkhd;
+    };
+    auto loop = make_loop();
+    const std::size_t before = used();
+    std::size_t ran = 0;
+    for (int burst = 0; burst < 2; ++burst) {  // of each of two queues
+        for (int i = 0; i < 100'000; ++i) loop->post([&ran] { ++ran; });
+        EXPECT_GT(used(), before + 5'000'000);
+        loop->run_once(0ms);
+    }
+    EXPECT_EQ(ran, 200'000U);
+    EXPECT_LT(used(), before + 1'000'000);
+}
+#endif
 TEST(post, from_many_threads_and_from_within) {
     auto loop = make_loop();
     int count = 0;
