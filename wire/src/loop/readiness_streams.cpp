@@ -218,9 +218,9 @@ bool readiness_engine::send(stream_core& s, int& number) noexcept {
         }
     }
     if (s.out_.empty()) core_.pool().reclaim(s.out_);
-    if (raw.empty() && s.state_ == state::open) {
+    if (raw.empty()) {
         core_.pool().reclaim(raw);
-        if (s.shutdown_wanted_) {
+        if (s.shutdown_wanted_ && s.state_ == state::open) {
             s.shutdown_wanted_ = false;
             ::shutdown(s.fd_, SHUT_WR);
         }

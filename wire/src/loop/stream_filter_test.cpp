@@ -132,6 +132,11 @@ TEST_F(filtered_streams, idle_ones_hold_no_buffer) {
     EXPECT_EQ(loop->pool().kept(), kept - 1);
     loop->pool().reclaim(probe_of_pool);
 }
+// The handshake's last word is the other side's: nothing follows that would give the storage back.
+TEST_F(filtered_streams, hold_no_buffer_once_their_handshake_is_sent) {
+    connect();
+    EXPECT_EQ(client.filter()->to_peer_.capacity(), 0U);
+}
 TEST_F(filtered_streams, questions_of_a_peer_that_takes_no_answers_are_bounded) {
     connect_to_raw_client();
     client.write("hi!");
