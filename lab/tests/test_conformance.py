@@ -339,20 +339,6 @@ def test_responses_have_their_form(id_: str, right: bytes, wrong: bytes | None) 
     assert outcome(id_, lambda _: broken).outcome == "failed"
 
 
-def test_conditions_are_those_of_the_etag() -> None:
-    tagged = GOOD.replace(b"Date", b'ETag: "t"\r\nDate')
-    same = b'HTTP/1.1 304 Not Modified\r\nETag: "t"\r\n\r\n'
-
-    def reply(data: bytes) -> bytes:
-        return same if b'If-None-Match: "t"' in data else tagged
-
-    assert outcome("none_match_of_its_tag", lambda _: GOOD).outcome == "not_applicable"
-    assert outcome("none_match_of_its_tag", reply).outcome == "passed"
-    assert outcome("none_match_of_its_tag", lambda _: tagged).outcome == "failed"
-    assert outcome("match_of_another_tag", lambda _: tagged).outcome == "failed"
-    assert outcome("if_range_alone", lambda _: same).outcome == "failed"
-
-
 def test_the_command_needs_an_address(capsys: pytest.CaptureFixture[str]) -> None:
     assert run_app(["conformance"]) == 64
     assert "or --list" in capsys.readouterr().err

@@ -29,6 +29,7 @@ PAUSE_S = 0.001
 REFUSALS = (400, 405, 411, 413, 501)
 MISSING = "/no/such/resource"
 FUTURE = "Thu, 31 Dec 2099 23:59:59 GMT"
+PAST = "Thu, 01 Jan 1970 00:00:00 GMT"
 STATUS_LINE = re.compile(rb"HTTP/1\.[0-9] [1-5][0-9]{2} [\t -~\x80-\xff]*")
 SINGLE_FIELDS = ("content-length", "content-type", "date", "etag", "last-modified", "server")
 _probe = partial(probe, "http")
@@ -323,13 +324,14 @@ def _conditions() -> Iterator[Probe]:
             ('If-None-Match: "no such tag"', f"If-Modified-Since: {FUTURE}"),
         ),
         ("if_unmodified_since_invalid", "13.1.4", ("If-Unmodified-Since: yesterday",)),
+        ("if_unmodified_since_future", "13.1.4", (f"If-Unmodified-Since: {FUTURE}",)),
         ("if_range_alone", "13.1.5", ('If-Range: "no such tag"',)),
     ):
         yield _probe(
             name,
             f"9110 {section} MUST",
             " and ".join(lines),
-            "200: the field is ignored",
+            "200: it holds" if "future" in name else "200: the field is ignored",
             lambda t, lines=lines: answered(t, head(t, *lines)),  # type: ignore[misc]
         )
     yield _probe(
@@ -361,6 +363,29 @@ def _conditions() -> Iterator[Probe]:
             str(status),
             lambda t, line=line, status=status: _tagged(t, line, status),  # type: ignore[misc]
         )
+    for name, standard, line, status in (
+        ("modified_since_its_date", "9110 13.1.3 SHOULD", "If-Modified-Since: {date}", 304),
+        ("modified_since_future", "9110 13.1.3 SHOULD", f"If-Modified-Since: {FUTURE}", 304),
+        ("modified_since_long_ago", "9110 13.1.3 MUST", f"If-Modified-Since: {PAST}", 200),
+        ("unmodified_since_its_date", "9110 13.1.4 MUST", "If-Unmodified-Since: {date}", 200),
+        ("unmodified_since_long_ago", "9110 13.1.4 MUST", f"If-Unmodified-Since: {PAST}", 412),
+    ):
+        yield _probe(
+            name,
+            standard,
+            f"{line.format(date='its Last-Modified')}, where it sends one",
+            str(status),
+            lambda t, line=line, status=status: answered(  # type: ignore[misc]
+                t, head(t, line.format(date=_last_modified(t))), status=status
+            ),
+        )
+    yield _probe(
+        "range_twice",
+        "9110 14.2 MAY",
+        "two Range fields: bytes=0-0 and bytes=1-1",
+        "200 or a refusal: it is no list, and neither field is taken for all of it",
+        _range_twice,
+    )
     yield _probe(
         "not_modified_fields",
         "9110 15.4.5 MUST",
@@ -393,6 +418,20 @@ def _etag(target: Target) -> str:
     if etag is None:
         raise NotApplicableError("its resource has no ETag")
     return etag
+
+
+def _last_modified(target: Target) -> str:
+    value = _get(target).header("last-modified")
+    if value is None:
+        raise NotApplicableError("its resource has no Last-Modified")
+    return value
+
+
+def _range_twice(target: Target) -> str:
+    found = _get(target, "Range: bytes=0-0", "Range: bytes=1-1")
+    if found.status not in (200, 400, 416):
+        raise Mismatch(expected="200, 400 or 416", received=found.describe())
+    return found.describe()
 
 
 def _tagged(target: Target, line: str, status: int) -> str:
