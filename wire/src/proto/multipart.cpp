@@ -160,6 +160,7 @@ multipart_parser::step multipart_parser::parse_head(std::string_view in, std::si
     part_head found;
     bool disposed = false;
     bool named = false;
+    bool typed = false;
     std::size_t fields = 0;
     for (std::size_t at = 0;;) {
         header field;
@@ -176,7 +177,9 @@ multipart_parser::step multipart_parser::parse_head(std::string_view in, std::si
                     return fail(errc::bad_multipart);
                 disposed = true;
             } else if (detail::name_is(field.name, "content-type")) {
+                if (typed) return fail(errc::bad_multipart);
                 found.content_type = field.value;
+                typed = true;
             }
             break;
         case detail::line_scan::empty:

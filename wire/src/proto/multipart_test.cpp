@@ -104,6 +104,9 @@ TEST(multipart, malformed) {
          "--b\r\nContent-Disposition: form-data; name=a\r\nContent-Disposition: form-data; name=a\r\n\r\n"s}) {
         EXPECT_EQ(read(bad), "!malformed multipart body") << bad;
     }
+    const std::string type = "Content-Type: text/plain\r\n";
+    EXPECT_EQ(read("--b\r\n" + type + field + "x\r\n--b--"), "<a type=text/plain>x.$");
+    EXPECT_EQ(read("--b\r\n" + type + type + field), "!malformed multipart body");
     EXPECT_EQ(read("--b\r\n" + field + "x\r\n--bb\r\n"), "<a>x.!malformed multipart body");
     EXPECT_EQ(read("--b\r\nA : b\r\n\r\n"), "!malformed field name");
     EXPECT_EQ(read("--b\r\nA: b\n\r\n"), "!a line does not end in CRLF");
