@@ -4,9 +4,11 @@ behind.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -39,6 +41,36 @@ def made(project: Project, identity: str = "sh/mine") -> BuildResult:
 def folder_of(result: BuildResult) -> Path:
     assert result.folder is not None, result.message
     return result.folder
+
+
+def test_a_socket_or_pipe_in_the_folder_is_not_opened(project: Project) -> None:
+    # As a server leaves that keeps its control socket beside its source.
+    project.add("sh/mine", steps("true"))
+    folder = project.contestant("sh/mine").folder
+    os.mkfifo(folder / "pipe")
+    with socket.socket(socket.AF_UNIX) as control:
+        control.bind(str(folder / "control"))
+    first = made(project)
+    assert first.status == "ok", first.message
+    (folder / "pipe").unlink()
+    assert folder_of(made(project)) != folder_of(first)
+
+
+def test_sources_that_cannot_be_read_fail_one_contestant(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project.add("sh/mine", steps("true"), secret="x")
+    read_bytes = Path.read_bytes
+
+    def refused(path: Path) -> bytes:  # root, who may run the tests, can read everything
+        if path.name == "secret":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return read_bytes(path)
+
+    monkeypatch.setattr(Path, "read_bytes", refused)
+    result = made(project)
+    assert result.status == "failed"
+    assert result.message.endswith("secret: expected a readable file, got Permission denied")
 
 
 def test_steps_run_in_the_build_folder_with_placeholders_filled(project: Project) -> None:

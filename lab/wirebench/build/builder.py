@@ -75,9 +75,12 @@ def build(
     if not found.complete:
         return _unbuilt(contestant, "not_installed", found.describe(contestant))
     root = root.resolve()
-    folder = (
-        builds_folder(contestant, root) / f"{contestant.name}-{build_key(contestant, root, found)}"
-    )
+    try:
+        key = build_key(contestant, root, found)
+    except OSError as error:
+        message = f"{error.filename}: expected a readable file, got {error.strerror}"
+        return _unbuilt(contestant, "failed", message)
+    folder = builds_folder(contestant, root) / f"{contestant.name}-{key}"
     target = target_of(contestant, roles)
     if _holds(folder, target):
         return BuildResult(contestant=contestant, status="ok", folder=folder, cached=True)

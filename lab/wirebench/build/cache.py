@@ -34,7 +34,9 @@ _IGNORED = frozenset({"__pycache__", ".DS_Store"})
 
 def content_digest(path: Path) -> str:
     """A digest of a file, or of every file below a folder: names, contents and whether it is
-    executable. A link is followed; those below a folder count as links.
+    executable. A link is followed; those below a folder count as links. Of sockets, pipes and
+    devices the name counts alone: opening one may fail, or wait for ever. ``OSError`` where a file
+    may not be read.
     """
     path = path.resolve()
     digest = hashlib.sha256()
@@ -42,6 +44,8 @@ def content_digest(path: Path) -> str:
         name = os.fsencode(file.relative_to(path)) if file != path else b""
         if file.is_symlink():
             kind, content = b"link", os.fsencode(file.readlink())
+        elif not file.is_file():
+            kind, content = b"special", b""
         else:
             kind, content = (b"run" if os.access(file, os.X_OK) else b"file"), file.read_bytes()
         # Lengths first, so that different trees give different bytes.
