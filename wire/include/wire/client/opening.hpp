@@ -47,7 +47,7 @@ struct open_options {
     // the next at once, and the first to succeed wins. Less than 10 ms counts as 10 ms (section 5).
     std::chrono::milliseconds attempt_delay{250};
     // Options of the sockets themselves.
-    connect_options connect;
+    connect_options connect = {};
 
     // Connect to this Unix socket whatever the URL's host is, as curl's --unix-socket does, also
     // where redirects lead; empty: by TCP. A path, or "@name" in Linux's abstract namespace. A
@@ -56,7 +56,7 @@ struct open_options {
     // https and wss, the name that the certificate must be for. No name is looked up and no proxy
     // is used. While the server's queue of connections is full the client tries again, for
     // connect_timeout.
-    std::string unix_socket;
+    std::string unix_socket = {};
 
     // Empty: no proxy. Otherwise one of
     // - "http://[user:password@]host:port", or https:// for TLS with the proxy itself. Requests for
@@ -69,7 +69,7 @@ struct open_options {
     // User and password reach an http:// or SOCKS5 proxy unencrypted. Percent-encode them where
     // they hold `@`, `:` or `/`; for SOCKS5 each has at most 255 bytes (RFC 1929). Malformed text
     // ends requests with errc::bad_url. Errors name the proxy when it is the one that failed.
-    std::string proxy;
+    std::string proxy = {};
     // Hosts that are connected to directly, in the forms of NO_PROXY: "example.org" (it and all
     // names under it), ".example.org" or "*.example.org" (only names under it), an address, a
     // network in CIDR notation ("192.168.0.0/16", "fd00::/8"), "*" (all); each with ":port" or
@@ -78,22 +78,22 @@ struct open_options {
     //
     // Hosts that are given by their address are named by an address or a network only, never by the
     // end of one (".0.1"), as with curl; and networks name no others: no name is looked up for it.
-    std::vector<std::string> no_proxy;
+    std::vector<std::string> no_proxy = {};
 
     // TLS with the server, for https and wss. Null: certificates are verified with the system's
     // authorities.
-    std::shared_ptr<wire::tls::client_context> tls;
+    std::shared_ptr<wire::tls::client_context> tls = {};
     // TLS with an https:// proxy, whose certificate must be for the proxy's own name. Null: `tls`,
     // which then should have no server_name; its client certificate, if it has one, is shown to the
     // proxy too when that asks.
-    std::shared_ptr<wire::tls::client_context> proxy_tls;
+    std::shared_ptr<wire::tls::client_context> proxy_tls = {};
 
     // Looks names up instead of the system. Runs on another thread, several at a time, and may
     // block; it must be safe to call until the client is destroyed. Address literals are not looked
     // up; nor, unless this is set, is "localhost", which is ::1 and 127.0.0.1 whatever the system's
     // tables say (RFC 6761 section 6.3). An error, an empty list, or an exception ends the request.
     std::function<result<std::vector<address>>(const std::string& host, std::uint16_t port)>
-        resolve;
+        resolve = {};
 };
 
 // What an HTTP client keeps of its name look-ups. Nothing by default: the system's resolver knows

@@ -55,17 +55,17 @@ struct client_request {
     http::method method = http::method::get;
     // "http://host[:port]/path?query" or https://, with characters that may not stand in a URL
     // percent-encoded; with_query() of wire/proto/url.hpp helps. Others end with errc::bad_url.
-    std::string url;
+    std::string url = {};
     // Names and values of further fields, sent in this order. Content-Length, Transfer-Encoding and
     // Connection are the library's own and ignored here; Host replaces the one made from the URL,
     // User-Agent and Proxy-Authorization those of the client's options. Through a proxy's tunnel
     // (https, SOCKS) no Proxy-Authorization goes to the server. A name that is no token, or a value
     // with a control character, ends the request with an error before anything is sent.
-    std::vector<std::pair<std::string, std::string>> headers;
+    std::vector<std::pair<std::string, std::string>> headers = {};
     // Sent with its Content-Length.
-    std::string body;
+    std::string body = {};
     // Asked for the body piece by piece, instead of `body`.
-    body_source source;
+    body_source source = {};
     // With a source: asks with "Expect: 100-continue" whether the server wants the body, and waits
     // for its answer before sending any of it (client_timeouts::continue_timeout). A server that
     // answers 417 is asked again without it. Nothing is asked for a source of length 0.
@@ -73,9 +73,9 @@ struct client_request {
     // Called on the loop's thread with each 1xx head but 101 that comes before the response, such
     // as 103 (Early Hints); limits::max_interim_responses bounds them. Its views die when it
     // returns. Without it they are skipped.
-    std::function<void(const response_head&)> on_interim;
+    std::function<void(const response_head&)> on_interim = {};
     // For this request instead of the client's.
-    std::optional<client_timeouts> timeouts;
+    std::optional<client_timeouts> timeouts = {};
     // May be sent again although its method is not idempotent, by retries and when a kept
     // connection was closed: for servers that know a repeated request, by an idempotency key, say.
     bool repeatable = false;

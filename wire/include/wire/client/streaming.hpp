@@ -45,7 +45,7 @@ struct body_source {
     std::function<result<source_state>(buffer& out, std::size_t most)> pull;
     // The body's length in bytes, sent as Content-Length; exactly so many must come. None: the body
     // is sent chunked.
-    std::optional<std::uint64_t> length;
+    std::optional<std::uint64_t> length = {};
     // Begins the body again from its first byte. With it, a request whose body was asked for can be
     // sent again as others are: by redirects and retries, and when a kept connection was closed.
     // Called just before the body is asked for again. A redirect that turns the request into a GET
@@ -64,10 +64,10 @@ struct body_source {
 // reply::decoded() of the head says so.
 struct response_pieces {
     // Status and fields; no body. The reference dies when this returns.
-    unique_function<void(const reply& head)> head;
+    unique_function<void(const reply& head)> head = {};
     // The next bytes of the body, never empty; they die when this returns. May call
     // async_client::pause(): no more then come before resume().
-    unique_function<void(std::string_view piece)> data;
+    unique_function<void(std::string_view piece)> data = {};
     // Exactly once, whatever happens: the reply, whose body is empty, or why it broke off.
     unique_function<void(result<reply> end)> end;
 };

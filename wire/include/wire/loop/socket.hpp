@@ -81,7 +81,7 @@ struct connect_options {
     // Bind here first. With port 0 the port is chosen at connect time (IP_BIND_ADDRESS_NO_PORT), so
     // that a port may serve again toward another destination; with a port given, the kernel does
     // not have to search for a free one.
-    std::optional<address> source;
+    std::optional<address> source = {};
     // TCP_NODELAY: small writes leave at once.
     bool no_delay = true;
     // Off: it costs four system calls for each connection, and what a client of wire waits for has

@@ -56,7 +56,7 @@ struct server_options {
     // Listen on a Unix socket instead, at this path or, where it begins with '@', at this abstract
     // name of Linux; empty: on `host` and a port. A file that was left there is replaced when
     // nobody listens on it, and the server removes its own when it stops accepting.
-    std::string unix_socket;
+    std::string unix_socket = {};
     // The permissions of that file: who may write to it may connect. 0660 lets in a proxy that has
     // the file's group.
     unsigned unix_socket_mode = 0600;
@@ -72,28 +72,28 @@ struct server_options {
     // 15 s. With 0 as `idle` the sockets stay as they are.
     tcp_keep_alive keep_alive{.idle = std::chrono::seconds(60)};
     // Bounds on what peers may send, hold and delay.
-    wire::limits limits;
+    wire::limits limits = {};
     // The engine of the loops, epoll or io_uring, and its settings.
-    loop_options loop;
+    loop_options loop = {};
     // Certificates for https and wss; null: without TLS.
-    std::shared_ptr<wire::tls::server_context> tls;
+    std::shared_ptr<wire::tls::server_context> tls = {};
     // The reverse proxies and load balancers in front of this server: whose word is taken, by the
     // PROXY protocol or in fields, for whom they speak. See forwarding.hpp.
-    std::vector<network> trusted_proxies;
+    std::vector<network> trusted_proxies = {};
     // Whether connections begin with a PROXY protocol header.
     http::proxy_protocol proxy_protocol = http::proxy_protocol::off;
     // The fields of requests that are believed of trusted proxies; none.
-    http::forwarded_fields forwarded_fields;
+    http::forwarded_fields forwarded_fields = {};
     // The value of the Server field of responses that have none of their own; no such field when
     // empty.
-    std::string server_name;
+    std::string server_name = {};
     // What the server's own refusals say instead of a line of plain text.
-    http::error_pages error_pages;
+    http::error_pages error_pages = {};
     // Asked at the head of each request that has a body, on the loop's thread, with several loops
     // from several threads at once. A router that is given to listen() itself is asked for its
     // stream() routes; where it is wrapped in another handler, let this ask router::plan_body().
     // When it throws, the answer is 500 and the connection ends.
-    std::function<body_plan(const request&)> plan_body;
+    std::function<body_plan(const request&)> plan_body = {};
     // Whether CONNECT requests reach the handler (a router: its otherwise()), which may then open a
     // tunnel: see tunnel.hpp. Else, and where they have a body, they are refused with 501.
     bool tunnels = false;
@@ -101,12 +101,12 @@ struct server_options {
     // has been dealt with; an upgraded one when the connection of its WebSocket has ended, one with
     // a tunnel when that has. It may destroy what the handler has kept of the request, such as its
     // response. It must not block, nor throw.
-    std::function<void(const access_record&)> on_finished;
+    std::function<void(const access_record&)> on_finished = {};
     // Called when a connection ends in its TLS handshake, on the loop's thread, with several loops
     // from several threads at once. Anybody who can connect can cause the call, up to
     // thousands of times a second: write no more of them than the log can take. It must not block,
     // nor throw.
-    std::function<void(const handshake_failure&)> on_handshake_failure;
+    std::function<void(const handshake_failure&)> on_handshake_failure = {};
     // Called when an exception has left a handler, plain or coroutine, middleware, plan_body, or a
     // callback of a body: on the loop's thread, with several loops from several threads at once;
     // for a hook of response::on_send() on the thread that sends. std::rethrow_exception() tells
@@ -119,9 +119,9 @@ struct server_options {
     // exception. Must not block; what it throws itself is dropped.
     //
     // Without this function such requests are answered with 500, and metrics count them.
-    std::function<void(response, std::exception_ptr)> on_exception;
+    std::function<void(response, std::exception_ptr)> on_exception = {};
     // Counters to keep; null: nothing is counted.
-    std::shared_ptr<http::metrics> metrics;
+    std::shared_ptr<http::metrics> metrics = {};
     // How long stop() lets requests in progress and WebSocket closing handshakes finish. Handlers
     // hear of the stop by response::stop_token().
     std::chrono::milliseconds drain_timeout{10'000};

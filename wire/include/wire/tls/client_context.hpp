@@ -44,9 +44,9 @@ enum class ocsp_response : std::uint8_t {
 struct client_options {
     // PEM; the authorities to trust instead of the system's. A certificate in it is trusted as it
     // is, whoever signed it. Empty: the system's.
-    std::string ca_file;
+    std::string ca_file = {};
     // The same as text.
-    std::string ca_pem;
+    std::string ca_pem = {};
     // Accept every certificate. For tests against servers with none that could be checked; never
     // for data that matter.
     bool insecure = false;
@@ -56,22 +56,22 @@ struct client_options {
     ocsp_response ocsp = ocsp_response::not_asked;
     // PEM; the client's certificate with the chain behind it, and its key, for servers that ask for
     // one.
-    std::string certificate_file;
-    std::string key_file;
+    std::string certificate_file = {};
+    std::string key_file = {};
     // The same as text, and the password of an encrypted key: see certificate_source.
-    std::string certificate_pem;
-    std::string key_pem;
-    std::string key_password;
-    std::function<std::string()> ask_key_password;
+    std::string certificate_pem = {};
+    std::string key_pem = {};
+    std::string key_password = {};
+    std::function<std::string()> ask_key_password = {};
     // The name to ask the server for and to find in its certificate, instead of the one that is
     // connected to.
-    std::string server_name;
+    std::string server_name = {};
     // Judges a server whose certificate is in order, perhaps by its fingerprint, before a request
     // is sent to it, or, with TLS 1.3, the client's certificate: an error fails the connection,
     // with its message. Also asked of resumed sessions. Called in the handshake, by the thread of
     // the connection, so perhaps by several at once; it must not throw. Empty: the certificate is
     // enough.
-    std::function<error(const connection_info& info)> check_server;
+    std::function<error(const connection_info& info)> check_server = {};
     // Protocols to offer by ALPN (RFC 7301), best first; none: no offer.
     std::vector<std::string> protocols = {"http/1.1"};
     // The oldest and newest version to offer.
@@ -83,18 +83,18 @@ struct client_options {
     // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
     // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
     // defaults stays out of these.
-    std::vector<std::string> tls_1_2_ciphers;
-    std::vector<std::string> tls_1_3_ciphers;
+    std::vector<std::string> tls_1_2_ciphers = {};
+    std::vector<std::string> tls_1_3_ciphers = {};
     // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
     // OpenSSL's.
-    std::vector<std::string> groups;
+    std::vector<std::string> groups = {};
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that
     // Wireshark reads (SSLKEYLOGFILE). Whoever has them reads all that is sent: for debugging
     // alone. Called in the handshake, by the thread of the connection, so perhaps by several at
     // once; the line is valid for the call. It must not throw. Empty: none are told.
-    std::function<void(std::string_view line)> key_log;
+    std::function<void(std::string_view line)> key_log = {};
 
     // Resume earlier sessions with the same server (RFC 8446 section 2.2, RFC 5077): a shorter
     // handshake.

@@ -38,11 +38,11 @@ struct server_options {
     // At least one. A client that asks for a name (SNI, RFC 6066 section 3) gets the first that is
     // for it by its subjectAltName; without a name, or with one that none is for, it gets the first
     // of all. All else below holds for each of them.
-    std::vector<certificate_source> certificates;
+    std::vector<certificate_source> certificates = {};
     // PEM; the authorities that sign clients' certificates, in a file or as text. Needed when those
     // are asked for.
-    std::string client_ca_file;
-    std::string client_ca_pem;
+    std::string client_ca_file = {};
+    std::string client_ca_pem = {};
     // Whether clients have to show who they are; handlers see it in request::tls().
     client_certificate client = client_certificate::not_asked;
     // Protocols to accept by ALPN, best first. A client that offers only others is refused (RFC
@@ -58,18 +58,18 @@ struct server_options {
     // named. Empty: for TLS 1.2 those with ECDHE and AES-GCM or ChaCha20-Poly1305 (RFC 9325
     // section 4.2), for TLS 1.3 OpenSSL's. What OpenSSL's configuration leaves out of its own
     // defaults stays out of these.
-    std::vector<std::string> tls_1_2_ciphers;
-    std::vector<std::string> tls_1_3_ciphers;
+    std::vector<std::string> tls_1_2_ciphers = {};
+    std::vector<std::string> tls_1_3_ciphers = {};
     // Groups for the key exchange, best first, by OpenSSL's names: "X25519", "P-256". Empty:
     // OpenSSL's.
-    std::vector<std::string> groups;
+    std::vector<std::string> groups = {};
     // Who seals and opens records after the handshake.
     record_layer records = record_layer::openssl;
     // Takes the secrets of every connection, a line at a time without its end, in the form that
     // Wireshark reads (SSLKEYLOGFILE). Whoever has them reads all that is sent: for debugging
     // alone. Called in the handshake, by the thread of the connection, so perhaps by several at
     // once; the line is valid for the call. It must not throw. Empty: none are told.
-    std::function<void(std::string_view line)> key_log;
+    std::function<void(std::string_view line)> key_log = {};
     // Let clients resume sessions. The server keeps nothing for it: sessions travel in tickets that
     // only it can read. One of TLS 1.2 is for the server name of its full handshake alone (RFC 6066
     // section 3), for which there has to be a certificate, or for none.
@@ -86,7 +86,7 @@ struct server_options {
     std::chrono::seconds ticket_key_period = std::chrono::hours(12);
     // Tells the time by which tickets, clients' certificates and OCSP responses are judged. Called
     // by any thread during handshakes; it must not throw. Empty: the system's clock.
-    std::function<std::chrono::system_clock::time_point()> clock;
+    std::function<std::chrono::system_clock::time_point()> clock = {};
 };
 
 // Shared by all loops of a server, and by several servers. Any thread may use it.
