@@ -207,6 +207,7 @@ private:
             case http::event::trailer: break;
             case http::event::error: fail(s.error); return at;
             case http::event::head:
+                if (options_.answered) options_.answered(head_);
                 if (options_.cookies != nullptr)
                     options_.cookies->store_all(url_, head_.headers, http::unix_now());
                 if (auto checked = check_upgrade_response(
@@ -483,16 +484,19 @@ result<blocking_client> blocking_client::connect(std::string_view url, dial_opti
     made->loop = wire::detail::blocking_loop();
     made->dial = std::make_unique<detail::dialer_core>(*made->loop, true);
     std::optional<error> failed;
-    std::exception_ptr thrown;  // by the caller's function: it may not pass through the loop
-    if (options.connected) {
-        options.connected = [&thrown, tell = std::move(options.connected)](const open_times& how) {
+    std::exception_ptr thrown;  // by a function of the caller's: it may not pass through the loop
+    const auto watch = [&thrown](auto& call) {
+        if (!call) return;
+        call = [&thrown, tell = std::move(call)](const auto& what) {
             try {
-                tell(how);
+                tell(what);
             } catch (...) {
                 thrown = std::current_exception();
             }
         };
-    }
+    };
+    watch(options.connected);
+    watch(options.answered);
     state* const s = made.get();
     s->dial->dial(url, std::move(options), [s, &failed](result<session*> opened) {
         if (!opened) {

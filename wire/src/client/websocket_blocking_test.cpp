@@ -243,6 +243,32 @@ TEST(ws_blocking_client, lets_through_what_its_callers_function_throws) {
     dial_options options;
     options.connected = [](const open_times&) { throw std::runtime_error("no"); };
     EXPECT_THROW((void)blocking_client::connect(ws_url(s), options), std::runtime_error);
+    options.connected = nullptr;
+    options.answered = [](const http::response_head&) { throw std::runtime_error("no"); };
+    EXPECT_THROW((void)blocking_client::connect(ws_url(s), options), std::runtime_error);
+    EXPECT_THROW((void)blocking_client::connect(ws_url(s, "/none"), options), std::runtime_error);
+}
+TEST(ws_blocking_client, tells_of_the_answer_to_its_handshake) {
+    http::router routes;
+    routes.get("/welcome", [](http::response res) {
+        res.header("X-Room", "7");
+        res.upgrade([](session&, const http::request&) {});
+    });
+    routes.get("/busy", [](http::response res) {
+        res.status(503).header("Retry-After", "5").send("later");
+    });
+    served s(std::move(routes));
+    std::vector<std::string> answers;
+    dial_options options;
+    options.answered = [&answers](const http::response_head& head) {
+        answers.push_back(std::to_string(head.status) +
+                          std::string(head.headers.find("X-Room").value_or("-")) +
+                          std::string(head.headers.find("Retry-After").value_or("-")));
+    };
+    EXPECT_TRUE(blocking_client::connect(ws_url(s, "/welcome"), options));
+    EXPECT_EQ(blocking_client::connect(ws_url(s, "/busy"), options).code(), errc::bad_handshake);
+    EXPECT_EQ(blocking_client::connect("ws://127.0.0.1:1/", options).code(), errc::refused);
+    EXPECT_EQ(answers, (std::vector<std::string>{"1017-", "503-5"}));
 }
 TEST(ws_blocking_client, a_message_that_the_server_did_not_take_is_an_error) {
     for (const bool with_goodbye : {true, false}) {

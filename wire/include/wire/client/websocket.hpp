@@ -31,6 +31,7 @@
 #include "wire/base/result.hpp"
 #include "wire/client/opening.hpp"
 #include "wire/loop/event_loop.hpp"
+#include "wire/proto/http_parser.hpp"
 #include "wire/websocket/session.hpp"
 #ifndef WIRE_WITHOUT_COOKIES
 #include "wire/client/cookie_jar.hpp"
@@ -70,6 +71,10 @@ struct dial_options : open_options, open_timeouts {
     // Called when the connection stands, before the handshake, with what opening it took. From the
     // loop.
     std::function<void(const open_times&)> connected;
+    // Called with the head of the server's answer to the handshake, before it is checked: the
+    // fields that go with a 101, or the status of a refusal, whose body is not read. Its views die
+    // when it returns. From the loop.
+    std::function<void(const http::response_head&)> answered;
 };
 
 // Opens sessions on an event loop and owns their connections. All calls and callbacks are on the
@@ -108,8 +113,8 @@ private:
 class WIRE_EXPORT blocking_client {
 public:
     // Opens the connection and makes the handshake, within the time limits of `options`. Errors as
-    // those of dialer::callback. What dial_options::connected throws ends the dial, and leaves this
-    // call.
+    // those of dialer::callback. What dial_options::connected or `answered` throws ends the dial,
+    // and leaves this call.
     static result<blocking_client> connect(std::string_view url, dial_options options = {});
 
     blocking_client(blocking_client&&) noexcept;
