@@ -8,13 +8,19 @@
 
 #include "client_core.hpp"
 #include "loop/blocking_loop.hpp"
+#include "loop/deferred_deletion.hpp"
 
 namespace wire::http {
 
 async_client::async_client(event_loop& loop, client_options options)
     : core_(std::make_unique<detail::client_core>(loop, std::move(options), false)) {}
 // Callbacks that are told of the end may still call this client: it is whole until they are done.
-async_client::~async_client() { core_->stop(); }
+// One that destroys it has the client's own code to return to.
+async_client::~async_client() {
+    event_loop& loop = core_->loop();
+    core_->stop();
+    wire::detail::destroy_after_callbacks(loop, std::move(core_));
+}
 
 request_id async_client::send(client_request request, callback done) {
     return core_->send(std::move(request), std::move(done));

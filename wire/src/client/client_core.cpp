@@ -25,22 +25,27 @@ client_core::~client_core() { stop(); }
 
 void client_core::stop() {
     if (std::exchange(stopping_, true)) return;
-    std::vector<std::unique_ptr<client_job>> unfinished;
+    alive_.reset();
     for (auto& [c, owned] : connections_) {
-        if (auto job = c->abandon()) unfinished.push_back(std::move(job));
-        for (auto& job : c->take_behind()) unfinished.push_back(std::move(job));
+        if (auto job = c->abandon()) stopped_.push_back(std::move(job));
+        for (auto& job : c->take_behind()) stopped_.push_back(std::move(job));
     }
-    std::erase_if(unfinished, [](const auto& job) { return !job->done; });
     for (auto* const jobs : {&parked_, &undelivered_}) {
-        for (auto& [raw, job] : *jobs) unfinished.push_back(std::move(job));
+        for (auto& [raw, job] : *jobs) stopped_.push_back(std::move(job));
         jobs->clear();
     }
     for (auto& [name, o] : origins_) {
-        for (auto& job : o.waiting) unfinished.push_back(std::move(job));
+        for (auto& job : o.waiting) stopped_.push_back(std::move(job));
         o.waiting.clear();
     }
-    for (const auto& job : unfinished)
-        job->done(error(errc::stopped, job->request.url + ": the client is gone"));
+    for (const auto& job : stopped_) {
+        job->deadline.reset();
+        if (job->plan != nullptr) job->plan->waiting.reset();
+    }
+    opening_.names.stop();
+    for (const auto& job : stopped_) {
+        if (job->done) job->done(error(errc::stopped, job->request.url + ": the client is gone"));
+    }
 }
 
 // ---- requests ----

@@ -29,6 +29,7 @@
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
+#include <vector>
 
 #include "connection.hpp"
 #include "loop/deferred_deletion.hpp"
@@ -47,7 +48,8 @@ public:
     client_core& operator=(const client_core&) = delete;
 
     // Ends all requests with errc::stopped, inside this call; what their callbacks then send ends
-    // so too, from the loop. The first call counts.
+    // so too, from the loop. The first call counts. May be called by a callback of a request, which
+    // is not destroyed before this is.
     void stop();
 
     request_id send(client_request request, async_client::callback done);
@@ -143,6 +145,7 @@ private:
     std::unordered_set<std::string> unpipelined_;  // origins by name
     std::unordered_map<client_job*, std::unique_ptr<client_job>> parked_;
     std::unordered_map<client_job*, std::unique_ptr<client_job>> undelivered_;
+    std::vector<std::unique_ptr<client_job>> stopped_;
     // Those that could open a connection for a request that waits, if there were a place for it
     // among all connections. In the order in which they get one.
     std::list<client_origin*> starved_;

@@ -26,12 +26,13 @@ resolver::answer look_it_up(const std::string& host, std::uint16_t port,
 
 }  // namespace
 
-resolver::~resolver() {
+void resolver::stop() noexcept {
     if (back_ == nullptr) return;
     {
         const std::lock_guard lock(back_->mutex);
         back_->to = nullptr;
     }
+    waiting_.clear();
     for (auto& [id, look_up] : under_way_) {
         if (!look_up.thread.joinable()) continue;  // none could be started; its answer is posted
         if (look_up.is_users) {
@@ -40,6 +41,7 @@ resolver::~resolver() {
             look_up.thread.detach();
         }
     }
+    under_way_.clear();
 }
 
 void resolver::resolve(const std::string& host, std::uint16_t port, look_up how,

@@ -41,8 +41,7 @@ public:
     // `systems`: for tests.
     explicit resolver(event_loop& loop, look_up systems = &wire::resolve)
         : loop_(&loop), systems_(std::move(systems)) {}
-    // Waits for the users' look-ups under way. No `done` is called any more.
-    ~resolver();
+    ~resolver() { stop(); }
     resolver(const resolver&) = delete;
     resolver& operator=(const resolver&) = delete;
 
@@ -50,6 +49,9 @@ public:
     // look-up that has waited begins; where it is not, `done` is given errc::cancelled.
     void resolve(const std::string& host, std::uint16_t port, look_up how,
                  unique_function<bool()> wanted, callback done);
+    // Waits for the users' look-ups under way. No `done` is called any more, and nothing may be
+    // looked up. Also from inside a `done`.
+    void stop() noexcept;
 
 private:
     struct query {

@@ -100,12 +100,12 @@ public:
         opener_.reset();
         owner_->loop->disarm(timer_);
         close();
+        owner_->defer(*this);  // first: the callbacks may destroy the dialer
         if (opened_) {
             why.message = url_.scheme + "://" + url_.authority() + url_.target + ": " + why.message;
             std::exchange(opened_, nullptr)(std::move(why));
         }
         if (session_ != nullptr) session_->lost();
-        owner_->defer(*this);
     }
 
 private:
@@ -113,6 +113,7 @@ private:
         const auto used_up = std::move(opener_);
         if (!how) return fail(how.error());
         if (options_.connected) options_.connected(*how);
+        if (over_) return;  // by that call
         std::array<std::uint8_t, 16> nonce;
         // Cannot be cut short at this size.
         [[maybe_unused]] const auto n = ::getrandom(nonce.data(), nonce.size(), 0);
@@ -208,6 +209,7 @@ private:
             case http::event::error: fail(s.error); return at;
             case http::event::head:
                 if (options_.answered) options_.answered(head_);
+                if (over_) return at;  // by that call
                 if (options_.cookies != nullptr)
                     options_.cookies->store_all(url_, head_.headers, http::unix_now());
                 if (auto checked = check_upgrade_response(
@@ -376,7 +378,7 @@ public:
     ~dialer_core() { stop(); }
 
     void dial(std::string_view url, dial_options options, dialer::callback opened);
-    // Drops all connections; their callbacks are called from here.
+    // Drops all connections; their callbacks are called from here. May be called by one of them.
     void stop();
     // Waits for what comes next, or `longest`. Only for a blocking client, which has one
     // connection.
@@ -396,7 +398,9 @@ void detail::dialer_core::stop() {
     stopping_ = true;
     while (!owned_.all.empty())
         owned_.all.begin()->first->fail({errc::stopped, "the dialer is gone"});
-    owned_.deferred_deletion.clear();
+    owned_.names.stop();
+    // Else at the end of the iteration: a callback of one of them may be on the stack.
+    if (!owned_.loop->core().in_iteration()) owned_.deferred_deletion.clear();
 }
 
 void detail::dialer_core::dial(std::string_view url, dial_options options,
@@ -425,7 +429,12 @@ void detail::dialer_core::dial(std::string_view url, dial_options options,
 
 dialer::dialer(event_loop& loop) : core_(std::make_unique<detail::dialer_core>(loop, false)) {}
 // Callbacks that are told of the end may still call this dialer: it is whole until they are done.
-dialer::~dialer() { core_->stop(); }
+// One that destroys it has the dialer's own code to return to.
+dialer::~dialer() {
+    event_loop& loop = core_->loop();
+    core_->stop();
+    wire::detail::destroy_after_callbacks(loop, std::move(core_));
+}
 void dialer::dial(std::string_view url, dial_options options, callback opened) {
     core_->dial(url, std::move(options), std::move(opened));
 }

@@ -37,4 +37,18 @@ private:
     std::vector<std::unique_ptr<T>> dead_;
 };
 
+// Destroys what may have callbacks on the stack: at the end of the loop iteration, or at once where
+// none runs. On the loop's thread.
+template <typename T> void destroy_after_callbacks(event_loop& loop, std::unique_ptr<T> dead) {
+    struct last_call final : iteration_hook {
+        explicit last_call(std::unique_ptr<T> d)
+            : iteration_hook(
+                  [](iteration_hook& hook) noexcept { delete static_cast<last_call*>(&hook); }),
+              of(std::move(d)) {}
+        std::unique_ptr<T> of;
+    };
+    if (!loop.core().in_iteration()) return;
+    loop.at_iteration_end(*std::make_unique<last_call>(std::move(dead)).release());
+}
+
 }  // namespace wire::detail

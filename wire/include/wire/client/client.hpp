@@ -173,10 +173,9 @@ public:
     // `loop` must outlive the client.
     explicit async_client(event_loop& loop, client_options options = {});
     // Requests in progress end with errc::stopped before this returns. What their callbacks send
-    // meanwhile ends so too, from the loop, and has the id 0. Must not be called from inside one of
-    // the client's callbacks, nor from what one calls: where a callback sends a server's response,
-    // the handler of that connection's next request may run inside it. A handler that may destroy
-    // the client leaves that to event_loop::post(). Waits for calls of open_options::resolve under
+    // meanwhile ends so too, from the loop, and has the id 0. Callbacks of requests may destroy the
+    // client; they, and what they were given, are there until they return. What tls::client_options
+    // holds is called by a handshake, and must not. Waits for calls of open_options::resolve under
     // way; name look-ups of the system's go on, on threads of their own, and are of no interest any
     // more.
     ~async_client();

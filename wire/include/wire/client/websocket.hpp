@@ -90,9 +90,10 @@ public:
     explicit dialer(event_loop& loop);
     // Drops all connections: sessions are told close code `abnormal`, dials under way end with
     // errc::stopped. Those that callbacks begin meanwhile end so too, from the loop: after
-    // errc::stopped there is no dialer to dial with. Must not be called from inside one of those
-    // callbacks or of the sessions', nor from what one calls (~async_client() has an example).
-    // Waits for calls of open_options::resolve under way.
+    // errc::stopped there is no dialer to dial with. Callbacks of dials and handlers of sessions
+    // may destroy the dialer; the session that they were given is there until they return. What
+    // tls::client_options holds is called by a handshake, and must not. Waits for calls of
+    // open_options::resolve under way.
     ~dialer();
     dialer(const dialer&) = delete;
     dialer& operator=(const dialer&) = delete;
