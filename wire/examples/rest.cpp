@@ -1,5 +1,5 @@
 // A small REST service: routes with parameters, blocking work in a pool, two loops, an orderly end
-// on Ctrl-C.
+// on Ctrl-C and SIGTERM.
 #include <wire/loop/blocking_pool.hpp>
 #include <wire/server/router.hpp>
 #include <wire/server/server.hpp>
@@ -62,7 +62,7 @@ int main() {
     }
     running = &*server;
     // Accepts no more, answers what is in progress.
-    std::signal(SIGINT, [](int) { running->stop(); });
+    for (const int one : {SIGINT, SIGTERM}) std::signal(one, [](int) { running->stop(); });
     std::printf("http://127.0.0.1:%d/notes/first\n", server->port());
     server->run();
 }

@@ -12,9 +12,9 @@ int main(int argc, char** argv) {
         return 2;
     }
     wire::tls::server_options keys;
-    keys.certificates = {{argv[1], argv[2]}};
     keys.client_ca_file = argv[3];
     keys.client = wire::tls::client_certificate::optional;
+    keys.certificates = {{argv[1], argv[2]}};  // files in PEM: the chain, and its key
     auto context = wire::tls::server_context::create(keys);
     if (!context) {
         std::fprintf(stderr, "secure: %s\n", context.error().message.c_str());
