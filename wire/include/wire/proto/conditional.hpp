@@ -1,8 +1,10 @@
 // Conditional requests and ranges (RFC 9110 sections 13 and 14): what a request's fields ask of a
 // representation of known validators and size. No clock, no file.
 //
-//     const auto how = wire::http::check_preconditions(request.headers, request.method, mine);
-//     if (how == wire::http::precondition::not_modified) return answer(304);
+//     const http::request& r = res.request();  // of a handler
+//     const auto how = http::check_preconditions(r.headers(), r.method(), {.etag = "\"v7\""});
+//     if (how == http::precondition::not_modified) return res.status(304).send();
+//     if (how == http::precondition::failed) return res.status(412).send();
 #pragma once
 
 #include <cstddef>
