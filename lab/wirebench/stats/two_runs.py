@@ -32,6 +32,10 @@ class Shift:
     after: Sample
     spreads: tuple[Spread, Spread] | None
     """Of ``before`` and ``after``; None where either has too few blocks."""
+    one_effect: bool = False
+    """Whether what differs from run to run is one estimate for both runs, so that its degrees of
+    freedom count once.
+    """
 
     @property
     def centre(self) -> float:
@@ -44,7 +48,13 @@ class Shift:
             return 0.0
         parts = [(one.run_variance_of_median, one.run_degrees) for one in self.spreads]
         total = sum(variance for variance, _ in parts)
-        return t_quantile(satterthwaite(*parts), level) * math.sqrt(total) if total > 0 else 0.0
+        return t_quantile(self._run_degrees(parts), level) * math.sqrt(total) if total > 0 else 0.0
+
+    def _run_degrees(self, parts: Sequence[tuple[float, float]]) -> float:
+        """Of the sum of both runs' variances."""
+        if self.one_effect:
+            return min((degrees for variance, degrees in parts if variance > 0), default=math.inf)
+        return satterthwaite(*parts)
 
     @property
     def difference(self) -> Spread | None:
@@ -60,8 +70,8 @@ class Shift:
             ),
             run_variance=before.run_variance + after.run_variance,
             run_variance_of_median=before.run_variance_of_median + after.run_variance_of_median,
-            run_degrees=satterthwaite(
-                (before.run_variance, before.run_degrees), (after.run_variance, after.run_degrees)
+            run_degrees=self._run_degrees(
+                [(one.run_variance, one.run_degrees) for one in self.spreads]
             ),
             within=after.within,
         )
@@ -163,10 +173,12 @@ def shifts(
             _Run(data, names, floor, sound, None if one.source == "repeats" else effect, settings)
             for (data, sound), one in zip(runs, own, strict=True)
         ]
-    return _joined(both, names, floor), effect
+    return _joined(both, names, floor, one_effect=len(repeated) < 2), effect
 
 
-def _joined(both: Sequence[_Run], names: Sequence[str], floor: str | None) -> dict[str, Shift]:
+def _joined(
+    both: Sequence[_Run], names: Sequence[str], floor: str | None, *, one_effect: bool = False
+) -> dict[str, Shift]:
     found = {}
     for name in names:
         (before, one), (after, other) = (run.of(name) for run in both)
@@ -175,6 +187,7 @@ def _joined(both: Sequence[_Run], names: Sequence[str], floor: str | None) -> di
             before=before,
             after=after,
             spreads=None if one is None or other is None else (one, other),
+            one_effect=one_effect,
         )
     return found
 
@@ -184,10 +197,13 @@ def _from_changes(found: dict[str, Shift], settings: Settings) -> RunEffect:
 
     If most entries did not change, their changes differ by run effect and sampling error alone. The
     floor's part is common to all, and the median takes it out; the spread about the median is
-    estimated by the median absolute deviation, whose efficiency of 0.37 gives its degrees of
-    freedom (Rousseeuw & Croux, JASA 1993), corrected for few values (``_of_few``). A real change of
-    most entries makes it larger, never smaller. With fewer than ``least_changes`` entries an effect
-    is assumed.
+    estimated by the median absolute deviation, corrected for few values (``_of_few``). A real
+    change of most entries makes it larger, never smaller. With fewer than ``least_changes`` entries
+    an effect is assumed.
+
+    Its degrees of freedom are those by whose Student's t a normal value over it is distributed far
+    out. The deviation of n values is small only where n // 2 of them are close to a further one,
+    so the chance of that falls with its power of n // 2, as that of a chi with so many degrees.
     """
     changes, errors = [], []
     for one in found.values():
@@ -209,7 +225,7 @@ def _from_changes(found: dict[str, Shift], settings: Settings) -> RunEffect:
     return RunEffect(
         source="changes",
         variance=entry - float(np.mean(errors)) / 2,
-        degrees=max(1.0, 0.37 * (len(changes) - 1)),
+        degrees=len(changes) // 2,
         repeats=1,
     )
 
