@@ -211,7 +211,7 @@ def test_few_blocks_decide_nothing_and_say_what_is_missing() -> None:
     duel = duelled(result)
     assert "3 more blocks" in next(iter(rows(duel, "B")))[-1]
     almost = judged(cell, trials_of(cell, 5, factor=2, noise=0.01, seed=1), level=0.05, band=0.01)
-    assert next(iter(rows(duelled(almost), "B")))[-1] == "open: about 1 more block"
+    assert next(iter(rows(duelled(almost), "B")))[-1] == "open: 1 more block to judge it"
     assert "try --budget" in markdown(duel)
     assert "try --blocks 6." in markdown(replace(duel, blocks=3))
 
@@ -415,7 +415,7 @@ def test_two_servers_from_commands_to_a_verdict(project: Project, tmp_path: Path
     )
     assert code == 0, output
     assert "requests/s" in output
-    assert "open: about 4 more blocks" in output
+    assert "open: 4 more blocks to judge it" in output
     assert "the floor (python/floor" in output
     found = json.loads((tmp_path / "d.json").read_text())
     assert found["schema"] == "wirebench-duel/1"

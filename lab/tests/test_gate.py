@@ -160,7 +160,7 @@ def test_an_improvement_holds_and_is_never_a_regression() -> None:
 
 def test_an_interval_over_the_limit_is_not_decided_and_says_what_it_takes() -> None:
     found = replace(
-        found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04), block_seconds=6.0
+        found_of(1.08, *thresholds(throughput="-3%"), blocks=8, noise=0.04), block_seconds=6.0
     )
     assert states(found)["throughput"] == "undecided"
     assert found.exit_code == 2
@@ -170,7 +170,7 @@ def test_an_interval_over_the_limit_is_not_decided_and_says_what_it_takes() -> N
 
 
 def test_one_block_is_one_and_no_change_has_no_minus() -> None:
-    found = found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
+    found = found_of(1.08, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
     (row,) = (one for one in found.rows if one.state == "undecided")
     one = replace(row, more_blocks=1, estimate=0.9999, low=0.9, high=1.1)
     assert verdict(one).endswith("; about 1 more block")
@@ -399,7 +399,7 @@ def test_at_a_rate_that_is_too_much_for_both_nothing_is_decided(
 
 
 def test_blocks_are_promised_only_where_they_would_decide_every_row() -> None:
-    found = found_of(1.07, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
+    found = found_of(1.08, *thresholds(throughput="-3%"), blocks=8, noise=0.04)
     assert found.more_blocks is not None
     timed = replace(found, block_seconds=2.0)
     assert "try --budget " in headline(timed)

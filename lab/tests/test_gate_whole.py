@@ -91,7 +91,7 @@ def test_too_few_blocks_are_not_decided(project: Project) -> None:
     base, head = (server(project, name) + " {port}" for name in ("base.py", "head.py"))
     code, output = run_gate(project, 'throughput = "-3%"\n', base, head, "--blocks", "1")
     assert code == 2, output
-    assert "About 5 more blocks would probably decide it (" in output
+    assert "It takes 5 more blocks for an interval (" in output
     assert "try --blocks 6." in output
     assert nothing_is_left(project)
 

@@ -349,14 +349,23 @@ def test_who_was_measured_and_has_no_rank_is_named_with_the_reason(tmp_path: Pat
     assert alone.text == "No contestant but the floor was measured."
 
 
-def test_undecided_says_what_would_decide(tmp_path: Path) -> None:
-    stored = read_run(
-        write_run(tmp_path, replace(WORLD, noise=0.05, studies=("roundtrip",), samples=5))
-    )
+@pytest.mark.parametrize(
+    ("noise", "blocks", "wanted"),
+    [
+        (0.02, 9, r"About \d+ more blocks? would settle .* in four of five such cases"),
+        (0.05, 6, "may be equal: no affordable number of blocks is expected to separate them"),
+    ],
+)
+def test_undecided_says_what_would_decide(
+    tmp_path: Path, noise: float, blocks: int, wanted: str
+) -> None:
+    world = replace(WORLD, noise=noise, blocks=blocks, studies=("roundtrip",), samples=5)
+    stored = read_run(write_run(tmp_path, world))
     shown = page_view(stored, analyse_run(stored))
     changes = [change for cell in shown.studies[0].cells for change in cell.sentence.changes]
-    assert any(re.search(r"About \d+ more blocks? would settle", change) for change in changes)
-    assert any("wirebench run roundtrip --preset quick --cells " in change for change in changes)
+    assert any(re.search(wanted, change) for change in changes)
+    again = "wirebench run roundtrip --preset quick --cells "
+    assert any(again in change for change in changes) == wanted.startswith("About")
 
 
 @pytest.mark.parametrize(

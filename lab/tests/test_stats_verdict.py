@@ -56,30 +56,53 @@ def test_among_many_pairs_a_clear_interval_is_not_enough() -> None:
 
 
 def test_more_blocks_grow_with_noise_and_are_not_suggested_without_end() -> None:
-    near, far = spread(1.06, 0.10), spread(1.3, 0.40)
-    few, many = more_blocks(far, d=0.03, pairs=1), more_blocks(near, d=0.03, pairs=1)
+    near, far = spread(1.10, 0.10, blocks=13), spread(1.3, 0.25, blocks=9)
+    few, many = more_blocks(far, d=0.03, pairs=3), more_blocks(near, d=0.03, pairs=3)
     assert few is not None
     assert many is not None
     assert 1 <= few < many
     assert more_blocks(spread(1.0301, 0.1), d=0.03, pairs=1) is None
 
 
-def test_suggested_blocks_do_decide() -> None:
-    """Truly 10% apart with 6% noise: with the suggested number of blocks most of the comparisons
-    are decided.
+def suggested(truth: float, noise: float, blocks: int) -> tuple[int, int, int]:
+    """Of pairs whose true log-ratio is ``truth``: those that are undecided, those of them of which
+    a number is named, and those that it decides.
     """
-    random = np.random.default_rng(17)
-    decided = tried = 0
-    for _ in range(150):
-        logs = math.log(1.10) + random.normal(0, 0.06, 6)
-        more = more_blocks(logs, d=0.03, pairs=1)
-        if judge(logs, d=0.03, higher_is_better=True).kind != "undecided" or more is None:
-            continue
-        tried += 1
-        longer = np.concatenate([logs, math.log(1.10) + random.normal(0, 0.06, more)])
-        decided += judge(longer, d=0.03, higher_is_better=True).kind != "undecided"
-    assert tried > 40
-    assert decided / tried > 0.5
+    random = np.random.default_rng([17, round(1000 * truth), round(1000 * noise), blocks])
+    undecided = named = decided = 0
+    for _ in range(250):
+        logs = random.normal(truth, noise, blocks)
+        verdict = judge(logs, d=0.03, higher_is_better=True)
+        if verdict.kind == "undecided":
+            undecided += 1
+            if verdict.blocks_needed is not None:
+                named += 1
+                longer = np.concatenate([logs, random.normal(truth, noise, verdict.blocks_needed)])
+                decided += judge(longer, d=0.03, higher_is_better=True).kind != "undecided"
+    return undecided, named, decided
+
+
+def test_suggested_blocks_decide_in_four_of_five_cases() -> None:
+    """Pairs that are equal, near the edge of the band and beyond it, in little and much noise."""
+    worlds = [
+        (truth, noise, blocks)
+        for truth in (0.0, 0.05, 0.10)
+        for noise in (0.02, 0.06, 0.10)
+        for blocks in (6, 9, 13)
+    ]
+    undecided, named, decided = np.array([suggested(*one) for one in worlds]).sum(axis=0)
+    assert named > 0.1 * undecided
+    assert decided >= DEFAULT.promised_share * named
+
+
+def test_no_number_is_named_for_pairs_that_may_be_equal_in_too_much_noise() -> None:
+    """To show within 3% that they are equal would take hundreds of blocks."""
+    undecided, named, _ = suggested(0.0, 0.15, 9)
+    assert undecided > 240
+    assert named < 0.04 * undecided
+    assert more_blocks(spread(1.0, 0.3), d=0.03, pairs=1) is None
+    shown_equal = more_blocks(spread(1.0, 0.05, blocks=13), d=0.03, pairs=1)
+    assert shown_equal is not None
 
 
 def test_a_band_is_as_wide_from_either_side() -> None:

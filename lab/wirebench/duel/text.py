@@ -143,8 +143,11 @@ def verdict_text(line: Line) -> str:
     if line.ratio is None:
         return "open: no block has figures of both"
     if line.verdict.blocks_needed is not None:
-        return f"open: about {count_of(line.verdict.blocks_needed, 'more block')}"
-    return "open: too close to the band's edge"
+        more = count_of(line.verdict.blocks_needed, "more block")
+        return f"open: about {more}" if line.ratio.low is not None else f"open: {more} to judge it"
+    if line.ratio.may_be_equal:
+        return "open: may be equal, no affordable number of blocks is expected to tell"
+    return "open: too close to the band's edge for any affordable number of blocks"
 
 
 def headings(duel: Duelled, side: str) -> tuple[str, ...]:

@@ -84,8 +84,10 @@ def of_sample(row: Row, sample: Sample, spread: Spread | None) -> Candidate:
             sample.values - edge,
             d=0.0,
             pairs=pairs,
-            run_variance=spread.run_variance,
+            interval=replace(interval, low=interval.low - edge, high=interval.high - edge),
+            spread=spread,
             repeated=sample.repeated,
+            equal=-edge if row.threshold.kind == "change" else None,
         ),
     )
 

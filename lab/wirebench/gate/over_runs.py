@@ -21,6 +21,7 @@ from wirebench.stats.entry import warm_ups_of, why_unsound
 from wirebench.stats.settings import DEFAULT
 from wirebench.stats.two_runs import Shift
 from wirebench.stats.types import HistoryRecord
+from wirebench.stats.verdict import blocks_to_decide
 from wirebench.store.rundir import PLAN_FILE, StoredRun
 from wirebench.trial.record import TrialRecord
 from wirebench.trial.wrong_replies import errors_of
@@ -329,18 +330,22 @@ def _change(row: Row, change: Change, shift: Shift) -> Candidate:
         )
         return Candidate(row=replace(row, reason=reason, more_blocks=max(1, least - blocks)))
     centre = math.log(change.ratio.estimate)
-    half = max(math.log(high) - centre, centre - math.log(low))
-    run = shift.run_quantile((1 + DEFAULT.confidence) / 2)
+    half = (math.log(high) - math.log(low)) / 2
     blocks = change.ratio.blocks
 
-    def more(edge: float, _pairs: int) -> int | None:
+    def more(edge: float, pairs: int) -> int | None:
         """Blocks make only the part within runs smaller."""
-        room = (centre - edge) ** 2 - run**2
-        needed = math.inf if room <= 0 else blocks * (half**2 - run**2) / room
-        return (
-            max(1, math.ceil(needed) - blocks)
-            if needed <= blocks + DEFAULT.max_more_blocks
-            else None
+        return blocks_to_decide(
+            centre - edge,
+            edge=0.0,
+            half=half,
+            blocks=blocks,
+            error=spread.variance,
+            degrees=spread.degrees,
+            run_variance=spread.run_variance,
+            run_degrees=spread.run_degrees,
+            pairs=pairs,
+            equal=-edge,
         )
 
     return Candidate(

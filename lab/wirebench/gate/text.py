@@ -19,7 +19,7 @@ WORDS: dict[State, str] = {
     "invalid": "invalid",
 }
 HEADINGS = ("threshold", "base", "head", "measured [95% interval]", "verdict")
-TOO_CLOSE = "too close to the limit for any number of blocks that is worth waiting for"
+TOO_CLOSE = "no affordable number of blocks is expected to decide it"
 
 
 def headline(found: Found) -> str:
@@ -50,6 +50,8 @@ def what_it_takes(found: Found) -> str:
     if more is None:
         return "More blocks would not decide it all; the rows say why."
     text = f"About {count_of(more, 'more block')} would probably decide it"
+    if any(row.state == "undecided" and row.low is None for row in found.rows):
+        text = f"It takes {count_of(more, 'more block')} for an interval"
     if found.block_seconds is None:
         return f"{text}: measure with more blocks or --repeats."
     needs = rough_duration(round(more * found.block_seconds * 1e9))

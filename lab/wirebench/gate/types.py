@@ -34,7 +34,9 @@ class Row:
     reason: str = ""
     """Why it is not decided, or what else to know."""
     more_blocks: int | None = None
-    """About how many more blocks would decide it; None: not known, or no number would."""
+    """About how many more blocks would decide it in four of five cases, or how many it lacks for an
+    interval; None: not known, or no affordable number would.
+    """
 
     @property
     def title(self) -> str:
@@ -88,7 +90,7 @@ class Found:
     @property
     def more_blocks(self) -> int | None:
         """What would probably decide every row that is open. None where that is not known of one of
-        them, or no number would.
+        them, or no affordable number would.
         """
         needs = [row.more_blocks for row in self.rows if row.state == "undecided"]
         known = [one for one in needs if one is not None]

@@ -18,7 +18,7 @@ from wirebench.report.figures import (
     ratio_text,
 )
 from wirebench.stats.settings import DEFAULT
-from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, RunAnalysis
+from wirebench.stats.types import CellAnalysis, EntryAnalysis, Pair, Ratio, RunAnalysis
 
 Tone = Literal["decided", "open", "nothing"]
 MAX_CHANGES = 3
@@ -187,13 +187,16 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, again: str)
                 f" {pair.verdict.reason}."
             )
         elif needed is None:
-            yield (
-                f"{above.entry} and {below.entry} differ by about the noise band: even many more"
-                " blocks may not settle it."
-            )
+            yield _not_to_be_settled(above.entry, below.entry, pair.ratio)
+        elif pair.ratio is None or pair.ratio.low is None:
+            more = count_of(needed, "more block")
+            yield f"{above.entry} and {below.entry} need {more} for an interval."
         else:
             more = count_of(needed, "more block")
-            yield f"About {more} would settle {above.entry} and {below.entry}."
+            yield (
+                f"About {more} would settle {above.entry} and {below.entry} in four of five such"
+                " cases."
+            )
     needs = [
         pair.verdict.blocks_needed
         for _, _, pair in undecided
@@ -204,6 +207,18 @@ def _changes(cell: CellAnalysis, ranked: Sequence[EntryAnalysis], *, again: str)
         needs += [DEFAULT.min_blocks] if cell.blocks == 0 else []
     if needs:
         yield f"To measure that: {again} --blocks {cell.blocks + max(needs)}"
+
+
+def _not_to_be_settled(one: str, other: str, ratio: Ratio | None) -> str:
+    if ratio is not None and ratio.may_be_equal:
+        return (
+            f"{one} and {other} may be equal: no affordable number of blocks is expected to"
+            " separate them."
+        )
+    return (
+        f"{one} and {other} differ by about the noise band: no affordable number of blocks is"
+        " expected to settle it."
+    )
 
 
 def twin_sentence(analysis: RunAnalysis) -> str:

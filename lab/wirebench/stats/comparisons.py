@@ -163,7 +163,7 @@ class Comparisons:
             adjusted_p=adjusted_p,
             pairs=pairs,
             interval=self.interval(a, b),
-            run_variance=0.0 if spread is None else spread.run_variance,
+            spread=spread,
             repeated=sample.repeated,
             settings=self._settings,
         )

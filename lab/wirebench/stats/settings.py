@@ -51,8 +51,10 @@ class Settings:
     """Fewer entries' changes between two runs say nothing of what differs between runs."""
     max_more_blocks: int = 200
     """The most additional blocks that a report suggests. A pair that needs more is too close to the
-    band's edge.
+    band's edge, or too noisy to be told from its equal.
     """
+    promised_share: float = 0.8
+    """In how many of the cases the number of blocks that is suggested decides (our own choice)."""
     busy_share: float = BUSY_SHARE
     """A server or generator that used at least this share of the CPU time of its cores was at its
     limit.

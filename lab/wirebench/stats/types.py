@@ -75,6 +75,11 @@ class Ratio:
     note: str | None = None
     """A caveat about the interval."""
 
+    @property
+    def may_be_equal(self) -> bool:
+        """Whether the interval holds 1. Without an interval nothing is said."""
+        return self.low is not None and self.high is not None and self.low <= 1 <= self.high
+
     def __str__(self) -> str:
         """``1.07x [1.04, 1.11]``, with as many digits as small ratios need to differ from 0 and
         from each other.
@@ -96,8 +101,8 @@ def _digits(ratio: float) -> int:
 class Verdict:
     kind: VerdictKind
     blocks_needed: int | None = None
-    """For ``undecided``: the additional blocks that would probably decide. None if unknown or too
-    many.
+    """For ``undecided``: the additional blocks that would decide in four of five cases
+    (``verdict.blocks_to_decide``), or that an interval lacks. None if unknown or too many.
     """
     beyond_blocks: bool = False
     """For ``undecided``: no number of blocks would decide it."""
