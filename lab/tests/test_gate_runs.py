@@ -293,3 +293,32 @@ def test_what_fails_in_a_dropped_block_makes_no_gate_invalid(
         (head / TRIALS_FILE).write_text(written)
         assert run_app(words) == code
         assert ("signal 11" in capsys.readouterr().out) is (code == 3)
+
+
+def fall_behind(run: Path, entry: str) -> None:
+    """As if it could not keep up with 10,000 requests/s."""
+    lines = []
+    for line in (run / TRIALS_FILE).read_text().splitlines():
+        one = json.loads(line)
+        if (one["cell"], one["entry"]) == ("rate-10000", entry):
+            one["validity"]["kept_up"] = False
+            one["metrics"].pop("cpu_per_request_ns", None)
+        lines.append(json.dumps(one))
+    (run / TRIALS_FILE).write_text("\n".join([*lines, ""]))
+
+
+def test_a_head_that_falls_behind_a_rate_is_regressed_as_between_two_commands(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no CPU time for each request then, and the base has, unless it falls behind too."""
+    limits = tmp_path / "limits.toml"
+    limits.write_text('cpu_per_request = "+33%"\n')
+    runs = [write_run(tmp_path, replace(one, preset="load")) for one in (WORLD, LATER)]
+    fall_behind(runs[1], "go/net-http")
+    words = ["gate", "--baseline", *map(str, runs), "-t", str(limits), "--cell", "rate-10000"]
+    assert run_app([*words, "--contestant", "go/net-http"]) == 1
+    assert "Regressed: " in (said := capsys.readouterr().out)
+    assert "could not keep up" in said
+    assert run_app([*words, "--contestant", "rust/axum"]) == 0
+    fall_behind(runs[0], "go/net-http")
+    assert run_app(words) != 1

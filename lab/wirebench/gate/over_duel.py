@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from wirebench.catalog.units import BYTES, count_of, scaled
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, of_sample
+from wirebench.gate.keeping_up import keeps_up_less
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row, State
 from wirebench.plan.model import PlannedCell
@@ -58,7 +58,9 @@ def over_duel(
     slow = why_unsound(data, HEAD, "not judged")
     why = "no figures, since replies were wrong" if head else slow
     if why is not None:
-        beyond_chance = not head and _keeps_up_less(data, level=level / len(thresholds))
+        beyond_chance = not head and keeps_up_less(
+            (data, BASE), (data, HEAD), level=level / len(thresholds)
+        )
         state: State = "regressed" if beyond_chance else "undecided"
         rows = tuple(
             replace(one, state=state, reason=why) if one.state == "invalid" else one for one in rows
@@ -78,24 +80,6 @@ def over_duel(
             *killed_notes(killed_trials(trials)),
         ),
     )
-
-
-def _keeps_up_less(data: CellData, *, level: float) -> bool:
-    """Whether the head could not keep up with the rate where the base could: in more of its trials
-    than chance deals out (Fisher's exact test, one-sided).
-    """
-    if why_unsound(data, BASE, "not judged") is not None:
-        return False
-    base, head = (
-        [one.validity.get("kept_up") is False for one in data.valid.get(name, {}).values()]
-        for name in (BASE, HEAD)
-    )
-    slow = sum(base) + sum(head)
-    as_many = sum(
-        math.comb(len(head), own) * math.comb(len(base), slow - own)
-        for own in range(sum(head), min(len(head), slow) + 1)
-    )
-    return as_many <= level * math.comb(len(base) + len(head), slow)
 
 
 def _void(cell: PlannedCell, data: CellData) -> dict[str, list[str]]:

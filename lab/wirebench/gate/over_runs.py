@@ -7,10 +7,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from wirebench.catalog.loads import OpenLoad
 from wirebench.catalog.units import count_of
 from wirebench.duel.stored import other_servers
 from wirebench.gate.failures import dead
 from wirebench.gate.judge import Candidate, errors, figure, judge, p_at
+from wirebench.gate.keeping_up import keeps_up_less
 from wirebench.gate.thresholds import LEAST_NOISE, Threshold
 from wirebench.gate.types import Found, Row
 from wirebench.plan.model import Plan, PlannedCell
@@ -80,10 +82,11 @@ def over_runs(
     plans = _common(base.plan, head.plan, cells)
     names = _names(plans, contestants)
     found: list[Candidate] = []
+    behind = _behind(plans, (base, head), names, level=LEVEL / max(1, len(thresholds)))
     for one in thresholds:
         if one.kind == "errors":
             continue
-        own = list(_of_threshold(one, plans, (base, head), history, names))
+        own = list(_of_threshold(one, plans, (base, head), history, names, behind))
         found += own or [Candidate(row=_row(one, "", state="invalid", reason="no figures of it"))]
     keys = {(cell.study, cell.cell.id) for cell in plans[0].cells}
     before, after = (
@@ -252,12 +255,48 @@ def _names(plans: tuple[Plan, Plan], wanted: Sequence[str]) -> tuple[str, ...]:
     return tuple(both)
 
 
+Behind = Mapping[tuple[str, str, str], str]
+"""By study, cell and contestant: why its figures are not those of a server that keeps up."""
+
+
+def _behind(
+    plans: tuple[Plan, Plan],
+    runs: tuple[StoredRun, StoredRun],
+    names: Sequence[str],
+    *,
+    level: float,
+) -> Behind:
+    """Where the head falls behind a rate that the base keeps up with, beyond chance. ``level`` is
+    shared among all cells and contestants (Bonferroni).
+    """
+    level /= max(1, len(names) * len(plans[0].cells))
+    found = {}
+    for base, head in zip(plans[0].cells, plans[1].cells, strict=True):
+        load = head.cell.load
+        if not isinstance(load, OpenLoad) or load.share is not None:
+            continue  # a share of the capacity is another rate for each
+        before, after = (
+            CellData.of(
+                cell,
+                [one for one in run.trials if (one.study, one.cell) == (cell.study, cell.cell.id)],
+                DEFAULT,
+            )
+            for cell, run in zip((base, head), runs, strict=True)
+        )
+        for name in names:
+            why = why_unsound(after, name, "not judged")
+            if why is not None and keeps_up_less((before, name), (after, name), level=level):
+                found[head.study, head.cell.id, name] = why
+    return found
+
+
 def _of_threshold(
     threshold: Threshold,
     plans: tuple[Plan, Plan],
     runs: tuple[StoredRun, StoredRun],
     history: Sequence[HistoryRecord],
     names: Sequence[str],
+    behind: Behind,
 ) -> Iterator[Candidate]:
     before, after = (_by_metric(plan, threshold.metric) for plan in plans)
     settings = replace(DEFAULT, min_noise=LEAST_NOISE)
@@ -268,8 +307,17 @@ def _of_threshold(
             continue
         where = f"{change.study} {change.cell} {change.entry}"
         row = replace(_row(threshold, where), base=change.a, head=change.b)
+        slow = behind.get((change.study, change.cell, change.entry))
+        if slow is not None and change.a is not None and change.unsound == f"run B: {slow}":
+            if change.b is None:
+                yield Candidate(row=replace(row, state="regressed", reason=slow))
+                continue
+            # As of two commands, it is judged by the figures that it has.
+            change = replace(change, unsound=None)
+        else:
+            slow = None
         if threshold.kind == "figure":
-            yield _figure(row, change, after, runs[1])
+            yield _figure(row, change, after, runs[1], judged=slow is not None)
         else:
             yield _change(row, change, shift)
 
@@ -296,7 +344,8 @@ def _row(threshold: Threshold, where: str, **fields: Any) -> Row:
     )
 
 
-def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
+def _figure(row: Row, change: Change, plan: Plan, run: StoredRun, *, judged: bool) -> Candidate:
+    """``judged``: though the head could not keep up."""
     planned = next(
         one for one in plan.cells if (one.study, one.cell.id) == (change.study, change.cell)
     )
@@ -305,7 +354,8 @@ def _figure(row: Row, change: Change, plan: Plan, run: StoredRun) -> Candidate:
     warm_up = warm_ups_of(data, DEFAULT).get(change.entry, "not judged")
     metric = row.threshold.metric
     zeros = data.why_no_ratio(change.entry, metric) if data.values(change.entry, metric) else None
-    if (why := why_unsound(data, change.entry, warm_up) or zeros) is not None:
+    why = zeros if judged else why_unsound(data, change.entry, warm_up) or zeros
+    if why is not None:
         return Candidate(row=replace(row, reason=why))
     return replace(
         figure(row, data, change.entry, host=change.run_effect), head_limited=change.bounds[1]
