@@ -123,6 +123,15 @@ int exit_code(const plan& p, const run_result& r) {
     return r.counts.errors.total() == 0 || errors_judged ? exit_ok : exit_with_errors;
 }
 
+// Why conditions fail that could not be decided: the summary would say it.
+void say_undecided(const plan& p, const run_result& r) {
+    for (const threshold& t : p.asked.thresholds) {
+        const judgement j = judge(t, r);
+        if (!j.holds)
+            complain(fmt::format("--fail-if '{}': not decided: {}", t.text, j.why_undecided));
+    }
+}
+
 int load(options asked) {
     auto made = make_plan(std::move(asked));
     if (const auto* problem = std::get_if<plan_problem>(&made)) {
@@ -185,6 +194,8 @@ int load(options asked) {
     if (!p.asked.quiet) {
         std::FILE* const screen = json_taken || log_taken || csv_taken ? stderr : stdout;
         std::fputs(summary(p, result, style_for(fileno(screen), p.asked.color)).c_str(), screen);
+    } else {
+        say_undecided(p, result);
     }
     if (json_taken) write_json(std::cout);
     if (log_taken) write_hdr(std::cout);

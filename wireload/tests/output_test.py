@@ -302,6 +302,14 @@ class Thresholds(unittest.TestCase):
             {"text": "p99>1h", "value": None, "limit": 3.6e12, "unit": "ns", "holds": None},
         )
 
+    def test_without_a_summary_it_is_said_what_is_not_decided(self) -> None:
+        words = ("-q", "-n", "100", "--fail-if", "p99>1h")
+        with serving(http_replies(lambda n: reply())) as server:
+            run = load(server, *words, "--fail-if", "max>1h")
+        self.assertEqual(run.code, 3)
+        said = "wireload: --fail-if 'p99>1h': not decided: 100 samples, it takes 1000\n"
+        self.assertEqual(run.screen, said)
+
     def test_nothing_measured_stays_2(self) -> None:
         with serving(http_replies(lambda n: reply())) as server:
             server.stop_listening()

@@ -297,7 +297,8 @@ constexpr option_row output_rows[] = {
      "nothing "
      "measured uses; always: even on shared CPUs; never",
      &raw::live, "auto,always,never"},
-    {"-q,--quiet", "", "print no summary", &raw::quiet},
+    {"-q,--quiet", "", "print no summary, only which --fail-if is not decided, on standard error",
+     &raw::quiet},
 };
 
 constexpr option_row help_rows[] = {
