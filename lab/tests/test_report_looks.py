@@ -11,10 +11,12 @@ import numpy as np
 import pytest
 
 from wirebench.catalog.units import duration
-from wirebench.report.drawing import ratio_ticks
+from wirebench.report.bars import Bar, bar_chart
+from wirebench.report.drawing import Style, ratio_ticks
 from wirebench.report.figures import figure, percent, ratio_text, times
 from wirebench.report.histograms import MEDIAN, curve, merge
 from wirebench.report.palette import FLOOR, LINES, MARKS, ON_DARK, looks
+from wirebench.report.plain import drawn
 from wirebench.stats.types import Ratio
 
 
@@ -65,14 +67,24 @@ def test_numbers_for_people() -> None:
     assert [percent(value) for value in (0.5, 1 - 1e-6, 1.0)] == ["50.0%", "99.9%", "100.0%"]
     assert [percent(value) for value in (0.0, 1e-6)] == ["0.0%", "<0.1%"]
     assert figure("throughput_per_s", 123456.7) == "123,457"
-    assert [times(value) for value in (0.0123, 0.5, 1.074, 30.2, 1234)] == [
+    assert [times(value) for value in (0.0123, 0.0404, 0.5, 1.074, 30.2, 1234)] == [
         "0.012×",
+        "0.040×",
         "0.50×",
         "1.07×",
         "30.2×",
         "1,234×",
     ]
     assert ratio_text(Ratio(estimate=1.07, low=1.04, high=1.114, blocks=6)) == "1.07× [1.04, 1.11]"
+
+
+def test_an_axis_of_seconds_begins_at_0_and_not_at_nanoseconds() -> None:
+    style = Style(looks=looks([["a"]], floors=[]), target="file")
+    bars = [Bar(name="a", value=8e9, text="8.00 s", fault="")]
+    svg = drawn(bar_chart(bars, style, title="total"))
+    assert ">4 s<" in svg
+    assert ">0<" in svg
+    assert "0 ns" not in svg
 
 
 def test_lines_of_a_study_look_unlike_and_a_contestant_the_same_everywhere() -> None:

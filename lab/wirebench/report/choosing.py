@@ -1,6 +1,7 @@
 """Which contestants of a study meet what one asks for: its figures beside what they cost to depend
 on, as a table that filters in the browser, and a picture of those that no other one dominates.
-``wirebench decide`` asks all runs of a host, and judges by intervals.
+``wirebench decide`` asks all runs of a host, and judges by the range of all
+trials, memory by its interval.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ _HOW = (
     "A figure is the median over the run's trials. A contestant meets a limit when its median does;"
     " ? says that the limit lies within the range of its trials, or beyond a bound: ≥ and ≤ stand"
     " where the load generator was the limit, so that the server may do better. Not known is not"
-    " met. wirebench decide asks all runs of this host, and judges by intervals."
+    " met. wirebench decide asks all runs of this host, by the range of all trials, and memory by"
+    " its interval."
 )
 _HOW_CHART = (
     "Left and low is better. Filled and named: no other contestant is better in both. Medians,"

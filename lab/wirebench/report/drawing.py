@@ -17,6 +17,7 @@ Rows = list[dict[str, Any]]
 Target = Literal["page", "file"]
 AnyChart = alt.Chart | alt.LayerChart | alt.FacetChart
 TIME_LABELS = (
+    "datum.value == 0 ? '0' : "
     "datum.value >= 1e9 ? format(datum.value / 1e9, '~g') + ' s' : datum.value >= 1e6 ?"
     " format(datum.value / 1e6, '~g') + ' ms' : datum.value >= 1e3 ? format(datum.value / 1e3,"
     " '~g') + ' µs' : format(datum.value, '~g') + ' ns'"

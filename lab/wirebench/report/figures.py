@@ -210,7 +210,7 @@ def times(value: float) -> str:
         return f"{value:,.0f}×"
     if value >= 9.995:
         return f"{value:.1f}×"
-    return f"{value:.2f}×" if value >= 0.0995 else f"{value:.2g}×"
+    return f"{value:.2f}×" if value >= 0.0995 else f"{value:#.2g}×"
 
 
 def ratio_text(ratio: Ratio) -> str:

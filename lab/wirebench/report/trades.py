@@ -31,6 +31,7 @@ class Trade:
 
 
 SIZE_LABELS = (
+    "datum.value == 0 ? '0' : "
     "datum.value >= pow(2, 30) ? format(datum.value / pow(2, 30), '~g') + ' GiB' : datum.value >="
     " pow(2, 20) ? format(datum.value / pow(2, 20), '~g') + ' MiB' : datum.value >= 1024 ?"
     " format(datum.value / 1024, '~g') + ' KiB' : format(datum.value, '~g') + ' B'"
