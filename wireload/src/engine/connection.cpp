@@ -158,6 +158,9 @@ void connection::session_ready() {
     if (phase_ == phase::handshaking) host_.meter().upgraded(now - step_at_);
     phase_ = phase::open;
     step_at_ = 0;
+    // With a request in flight, as without keep-alive, it is that which waits.
+    if (open_loop_gate* const gate = host_.gate(); gate != nullptr && flying_ == 0)
+        gate->note_absence(since_, now);
     host_.session_opened(now - since_, now);
     since_ = now;
     if (host_.loading()) become_due();
@@ -405,7 +408,10 @@ void connection::fail(error_kind kind, std::string_view received, bool reset) {
     failures_ = static_cast<std::uint8_t>(std::min(200, failures_ + (waited ? timeout_weight : 1)));
     if (!was_broken && failures_ >= broken_after) host_.broke();
     pausing_ = true;
-    host_.retry_later(*this, std::min(longest_delay, first_delay << std::min(failures_ - 1, 10)));
+    const nanos delay = std::min(longest_delay, first_delay << std::min(failures_ - 1, 10));
+    if (open_loop_gate* const gate = host_.gate())
+        gate->note_absence(opening ? since_ : now, now + delay);
+    host_.retry_later(*this, delay);
 }
 
 nanos connection::check_deadline(nanos now) {

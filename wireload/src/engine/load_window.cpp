@@ -92,9 +92,10 @@ flight load_window::in_flight_at(nanos at) const {
 }
 
 void load_window::end(nanos at) {
-    if (window_open_ && !plan_.asked.open_loop) {
-        tally_.at_end = in_flight_at(at);
-        tally_.more_in_flight += tally_.at_end.age_sum;
+    if (window_open_) {
+        const flight left = in_flight_at(at);
+        tally_.more_in_flight += left.age_sum;
+        if (!plan_.asked.open_loop) tally_.at_end = left;
     }
     if (draining_) {
         tally_.drained_in = tally_.bytes_in - in_before_drain_;

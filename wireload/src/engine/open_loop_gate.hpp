@@ -50,6 +50,10 @@ public:
     bool is_measured(nanos scheduled) const { return scheduled >= schedule_.window_start(); }
     // A right reply. Returns whether it came too late and counts.
     bool right_reply(nanos due, nanos latency, nanos displacement, nanos sent_at, nanos at);
+    // Meanwhile a connection could carry nothing.
+    void note_absence(nanos from, nanos until) {
+        counts_.absent += schedule_.of_window(from, until);
+    }
     // Requests in flight are about to be answered or lost.
     void releasing(nanos at) {
         if (window_.in_flight() >= most_in_flight_) allowed_since_ = at;

@@ -20,6 +20,9 @@ struct open_loop_tally {
     std::uint64_t sent_in_window = 0;
     std::uint64_t answered_in_window = 0;
     std::int64_t spun = 0;  // ns between two looks at nothing, in the window
+    // ns in the window, of all connections, in which one could carry nothing: lost, and waiting
+    // before it was opened again, or being opened.
+    std::int64_t absent = 0;
 
     void add(const open_loop_tally& other) {
         scheduled += other.scheduled;
@@ -31,6 +34,7 @@ struct open_loop_tally {
         sent_in_window += other.sent_in_window;
         answered_in_window += other.answered_in_window;
         spun += other.spun;
+        absent += other.absent;
     }
 };
 

@@ -39,17 +39,31 @@ const char* remedy_for(const run_result& r) {
                : "give it a CPU of its own (--cpu), another number of threads (-t) or a lower rate";
 }
 
-// Little's law: connections that are never free carry one request in each (service + lag). Without
-// the lag they would carry one in each service, which may reach the rate. Where it does not, the
-// limit is whatever takes more of that time. And where a quota stopped the generator, nobody can
-// show that it was not the limit.
+// For how long a request kept a connection, but for its lag: until its reply, or until it was known
+// that none comes. A connection that was lost carries nothing until it is open again, and the
+// requests that it had carried stand for that as well.
+double mean_held_ns(const run_result& r) {
+    const open_loop_result& open = *r.open_loop;
+    const double sent = static_cast<double>(open.lag.count());
+    if (sent <= 0) return 0;
+    const double answered =
+        open.service.mean_ns().value_or(0) * static_cast<double>(open.service.count());
+    return (answered + std::max(0.0, r.counts.more_in_flight) +
+            static_cast<double>(open.counts.absent)) /
+           sent;
+}
+
+// Little's law: connections that are never free carry one request in each (held + lag). Without
+// the lag they would carry one in each time that it is held, which may reach the rate. Where it
+// does not, the limit is whatever takes more of that time. And where a quota stopped the generator,
+// nobody can show that it was not the limit.
 bool generator_was_the_limit(const run_result& r) {
     const open_loop_result& open = *r.open_loop;
     const double lag = open.lag.mean_ns().value_or(0);
-    const double service = open.service.mean_ns().value_or(0);
-    if (service <= 0) return false;
-    if (r.generator.quota.was_the_limit() || lag > service) return true;
-    return static_cast<double>(open.counts.sent_in_window) * (1 + lag / service) >=
+    const double held = mean_held_ns(r);
+    if (held <= 0 || open.service.empty()) return false;
+    if (r.generator.quota.was_the_limit() || lag > held) return true;
+    return static_cast<double>(open.counts.sent_in_window) * (1 + lag / held) >=
            kept * static_cast<double>(open.counts.scheduled);
 }
 

@@ -164,6 +164,25 @@ TEST(OpenLoopVerdict, ARunThatEndedEarlyIsJudgedByWhatWasDueUntilThen) {
     }
 }
 
+// A server that stands still holds its connections, or refuses new ones. What it had answered
+// before took less time than the lag, and says nothing of that.
+TEST(OpenLoopVerdict, AServerThatFailsIsToBlameHoweverQuickItWasBefore) {
+    const auto limit = [](auto happened) {
+        world w;
+        w.r.open_loop->counts.sent_in_window = 5'000;
+        w.add(5'000, 200 * us, 400 * us, 0);
+        happened(w.r);
+        return w.judged().limit;
+    };
+    EXPECT_EQ(limit([](run_result&) {}), load_limit::generator);
+    EXPECT_EQ(limit([](run_result& r) { r.counts.more_in_flight = 5e9; }), load_limit::server);
+    EXPECT_EQ(limit([](run_result& r) { r.open_loop->counts.absent = 5'000'000'000; }),
+              load_limit::server);
+    // One failure among many replies is no excuse.
+    EXPECT_EQ(limit([](run_result& r) { r.open_loop->counts.absent = 10'000'000; }),
+              load_limit::generator);
+}
+
 TEST(OpenLoopVerdict, WithoutAnyReplyTheServerIsToBlame) {
     world w;
     w.r.open_loop->counts.sent_in_window = 10;

@@ -87,7 +87,7 @@ struct tally {
     std::uint64_t in_flight_sum = 0;
     // To be added to the sum of the latencies for the time that requests spent in flight inside the
     // window: minus what lay before it, plus the time of those that failed or had no answer yet at
-    // its end. ns
+    // its end. Of an open loop the latter alone. ns
     double more_in_flight = 0;
     flight at_end;
 
