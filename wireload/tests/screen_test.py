@@ -27,10 +27,12 @@ from servers import (
     frame,
     http,
     http_replies,
+    interrupt,
     load,
     reply,
     serving,
     typed,
+    under_load,
     wireload,
     ws_replies,
 )
@@ -299,6 +301,17 @@ class Endings(unittest.TestCase):
                 self.assertEqual(document["window"]["start_unix_ns"], 0)
                 self.assertEqual(document["requests"]["ok"], 0)
                 self.assertEqual(violations(document, SCHEMA), [])
+
+    def test_it_does_not_say_that_no_reply_came_in_the_warm_up(self) -> None:
+        with (
+            serving(http_replies(lambda n: reply())) as server,
+            under_load(server, *typed("-c 2 -d 60s --warmup 60s")) as process,
+        ):
+            while server.requests < 20:
+                time.sleep(0.01)
+            run = interrupt(process)
+        self.assertEqual(run.code, 2)
+        self.assertIn("Nothing measured: the run ended before its window (signal).", run.screen)
 
     def test_a_signal_while_connecting(self) -> None:
         # The server takes connections and says nothing: the handshakes never end.

@@ -39,8 +39,8 @@ constexpr pair exit_codes[] = {
      "measured, with errors (unless a --fail-if says how many errors are too many), or ended early "
      "because nothing worked any more"},
     {"2",
-     "nothing could be measured: not one complete reply came, or a name has no address; or the "
-     "result could not be written whole"},
+     "nothing could be measured: not one complete reply came in the window, or a name has no "
+     "address; or the result could not be written whole"},
     {"3",
      "measured, and the condition of a --fail-if holds or could not be decided: too few replies, "
      "or "

@@ -400,6 +400,15 @@ std::string estimate_lines(const plan& p, const histogram& all, const painter& p
 }
 
 // The address of the first server, and how many there are besides.
+// Replies may have come outside of the window: in the warm-up, or late in each turn.
+std::string nothing_measured_line(const run_result& r) {
+    return fmt::format("Nothing measured: {} ({}).\n",
+                       r.idle                        ? "not one connection was open"
+                       : r.window_start_unix_ns == 0 ? "the run ended before its window"
+                                                     : "not one complete reply came in the window",
+                       name_of(r.stopped_by));
+}
+
 std::string server_text(const plan& p) {
     const std::string first = p.server.to_string();
     return p.targets.size() == 1
@@ -459,9 +468,7 @@ std::string summary(const plan& p, const run_result& r, screen_style style) {
 
     const std::string connect = connect_lines(p, r);
     if (r.nothing_measured()) {
-        out += connect + "\n" +
-               paint.red(fmt::format("Nothing measured: not one complete reply came ({}).\n",
-                                     name_of(r.stopped_by)));
+        out += connect + "\n" + paint.red(nothing_measured_line(r));
         return out + error_lines(r, paint);
     }
     out += result_line(r, paint);
