@@ -2,6 +2,8 @@
 
 #include <charconv>
 #include <cmath>
+#include <cstdlib>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -15,6 +17,26 @@ struct unit {
 
 constexpr unit units[] = {{"ns", 1},  {"us", 1e3}, {"ms", 1e6},
                           {"s", 1e9}, {"m", 60e9}, {"h", 3600e9}};
+
+struct written_duration {
+    std::string text;
+    double ns;  // that the text says
+};
+
+// With so many decimals more than three digits leave.
+written_duration written(double ns, int decimals) {
+    const auto scaled = [&](const unit& in) {
+        const double value = ns / in.ns;
+        const int usual = in.ns == 1 ? 0 : value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
+        const std::string number = fmt::format("{:.{}f}", value, usual + decimals);
+        return written_duration{fmt::format("{} {}", number, in.name),
+                                std::strtod(number.c_str(), nullptr) * in.ns};
+    };
+    if (ns < 999.5) return scaled({"ns", 1});
+    if (ns < 999.5e3) return scaled({"us", 1e3});
+    if (ns < 999.5e6) return scaled({"ms", 1e6});
+    return ns < 120e9 ? scaled({"s", 1e9}) : scaled({"min", 60e9});
+}
 
 }  // namespace
 
@@ -44,16 +66,17 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text) {
     return std::chrono::nanoseconds(std::llround(total));
 }
 
-std::string format_duration(double ns) {
-    const auto scaled = [](double value, std::string_view name) {
-        const int decimals = value < 9.995 ? 2 : value < 99.95 ? 1 : 0;
-        return fmt::format("{:.{}f} {}", value, decimals, name);
-    };
-    if (ns < 999.5) return fmt::format("{:.0f} ns", ns);
-    if (ns < 999.5e3) return scaled(ns / 1e3, "us");
-    if (ns < 999.5e6) return scaled(ns / 1e6, "ms");
-    if (ns < 120e9) return scaled(ns / 1e9, "s");
-    return scaled(ns / 60e9, "min");
+std::string format_duration(double ns) { return written(ns, 0).text; }
+
+std::string format_duration(double ns, double limit) {
+    constexpr int most_decimals = 9;
+    for (int decimals = 0;; ++decimals) {
+        written_duration out = written(ns, decimals);
+        const double beyond = out.ns - limit;
+        // Nearer, and the difference is one of computing with fractions.
+        const bool told = std::abs(beyond) > 1e-9 * limit && (beyond < 0) == (ns < limit);
+        if (ns == limit || told || decimals == most_decimals) return std::move(out.text);
+    }
 }
 
 }  // namespace wireload

@@ -14,5 +14,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
 
 // Three or four digits and a unit: "854 ns", "12.3 us", "1.50 s".
 std::string format_duration(double ns);
+// With as many more as it takes to tell it from `limit`: "20.004 ms".
+std::string format_duration(double ns, double limit);
 
 }  // namespace wireload

@@ -29,4 +29,16 @@ TEST(FormatDuration, KeepsThreeDigits) {
     EXPECT_EQ(format_duration(150e9), "2.50 min");
 }
 
+TEST(FormatDuration, HasMoreDigitsWhereALimitIsNear) {
+    EXPECT_EQ(format_duration(20e6, 20e6), "20.0 ms");
+    EXPECT_EQ(format_duration(20'004'000, 20e6), "20.004 ms");
+    EXPECT_EQ(format_duration(19'999'600, 20e6), "19.9996 ms");
+    EXPECT_EQ(format_duration(20'004'000, 15e6), "20.0 ms");
+    EXPECT_EQ(format_duration(2'100'000, 2'100'000), "2.10 ms");
+    EXPECT_EQ(format_duration(2'100'001, 2'100'000), "2.100001 ms");
+    EXPECT_EQ(format_duration(999'999'990, 1e9), "0.99999999 s");
+    EXPECT_EQ(format_duration(100.25, 100), "100.2 ns");
+    EXPECT_EQ(format_duration(1, 0), "1 ns");
+}
+
 }  // namespace wireload::duration_test

@@ -84,6 +84,17 @@ std::string per_second(double rate) {
     return grouped(static_cast<std::uint64_t>(std::llround(rate))) + "/s";
 }
 
+std::string per_second(double rate, double limit) {
+    constexpr int most_decimals = 12;
+    for (int decimals = 1;; ++decimals) {
+        const std::string text = fmt::format("{:.{}f}", rate, decimals);
+        const double shown = std::strtod(text.c_str(), nullptr);
+        if (decimals == most_decimals ||
+            ((shown < limit) == (rate < limit) && (shown > limit) == (rate > limit)))
+            return text + "/s";
+    }
+}
+
 std::string bytes_text(double n) {
     static constexpr std::string_view units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
     std::size_t unit = 0;

@@ -45,7 +45,9 @@ private:
 
 std::string grouped(std::uint64_t n);  // "1,234,567"
 std::string per_second(double rate);   // "21,419/s"; of a slow one three digits: "0.333/s"
-std::string bytes_text(double n);      // "1.5 MiB"
+// With one decimal, and as many more as it takes to stay on the same side of `limit`: "999.96/s".
+std::string per_second(double rate, double limit);
+std::string bytes_text(double n);  // "1.5 MiB"
 std::string time_or_dash(const std::optional<std::uint64_t>& ns);
 
 }  // namespace wireload

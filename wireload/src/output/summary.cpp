@@ -134,9 +134,9 @@ std::string error_lines(const run_result& r, const painter& paint) {
 
 std::string value_text(const threshold& t, const judgement& j) {
     if (!j.holds) return fmt::format("not decided: {}", j.why_undecided);
-    if (t.is_time()) return format_duration(*j.value);
+    if (t.is_time()) return format_duration(*j.value, t.limit);
     if (t.is_share()) return format_percent(*j.value, t.limit);
-    return t.unit() == "1/s" ? fmt::format("{:.1f}/s", *j.value)
+    return t.unit() == "1/s" ? per_second(*j.value, t.limit)
                              : grouped(static_cast<std::uint64_t>(*j.value));
 }
 
@@ -163,11 +163,11 @@ std::string generator_verdict(const generator_usage& g, const painter& paint) {
 
 std::string generator_line(const plan& p, const run_result& r, const painter& paint) {
     const unsigned cpus = p.cpus;
-    std::string out =
-        fmt::format("Generator  {:.0f}% of its {}, {} at most: {}\n", r.generator.cpu_share * 100,
-                    cpus == 1 ? "core" : fmt::format("{} cores", cpus),
-                    bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
-                    generator_verdict(r.generator, paint));
+    std::string out = fmt::format("Generator  {} of its {}, {} at most: {}\n",
+                                  format_percent_in_column(r.generator.cpu_share * 100, 0),
+                                  cpus == 1 ? "core" : fmt::format("{} cores", cpus),
+                                  bytes_text(static_cast<double>(r.generator.rss_peak_bytes)),
+                                  generator_verdict(r.generator, paint));
     if (const auto ratio = r.little_ratio()) {
         const bool fits = r.little_holds(std::uint64_t{p.asked.connections} * p.asked.in_flight);
         out += fmt::format("Little     rate x latency / in flight = {:.3f}{}\n", *ratio,
@@ -183,9 +183,10 @@ std::string server_line(const run_result& r) {
         r.turns && r.counts.ok != 0
             ? seconds_of(r) * static_cast<double>(answered) / static_cast<double>(r.counts.ok)
             : seconds_of(r);
-    return fmt::format("Server     {} CPU a {}, {:.0f}% of a core, {} in {} process{}\n",
+    return fmt::format("Server     {} CPU a {}, {} of a core, {} in {} process{}\n",
                        answered == 0 ? "-" : format_duration(cpu / static_cast<double>(answered)),
-                       r.broadcast ? "delivery" : "request", worked > 0 ? cpu / worked / 1e7 : 0,
+                       r.broadcast ? "delivery" : "request",
+                       format_percent_in_column(worked > 0 ? cpu / worked / 1e7 : 0, 0),
                        bytes_text(static_cast<double>(r.server->rss_bytes)), r.server->processes,
                        r.server->processes == 1 ? "" : "es");
 }
@@ -399,7 +400,6 @@ std::string estimate_lines(const plan& p, const histogram& all, const painter& p
            "\n";
 }
 
-// The address of the first server, and how many there are besides.
 // Replies may have come outside of the window: in the warm-up, or late in each turn.
 std::string nothing_measured_line(const run_result& r) {
     return fmt::format("Nothing measured: {} ({}).\n",
@@ -409,6 +409,7 @@ std::string nothing_measured_line(const run_result& r) {
                        name_of(r.stopped_by));
 }
 
+// The address of the first server, and how many there are besides.
 std::string server_text(const plan& p) {
     const std::string first = p.server.to_string();
     return p.targets.size() == 1
