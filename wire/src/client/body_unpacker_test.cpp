@@ -124,6 +124,23 @@ TEST(zstd_bodies, are_frames_with_windows_up_to_8_mib) {
     l.max_body_bytes = 1000;
     EXPECT_EQ(decode(zstd_of_x(600) + zstd_of_x(401), "zstd", l), failure(errc::body_too_large));
 }
+// RFC 8878 section 3.1.1.1.4. libzstd does not look where the last block is empty and the frame
+// comes in pieces.
+TEST(zstd_bodies, have_the_size_that_their_frame_names) {
+    if (!zstd_available()) GTEST_SKIP() << "built without zstd";
+    using namespace std::string_literals;
+    const std::string none = "\x28\xb5\x2f\xfd\x20\x00\x01\x00\x00"s;
+    const std::string more = "\x28\xb5\x2f\xfd\x20\x51\x01\x00\x00"s;
+    const std::string three = "\x28\xb5\x2f\xfd\x20\x03\x18\x00\x00xxx\x01\x00\x00"s;
+    for (std::size_t cut = 0; cut <= more.size(); ++cut) {
+        EXPECT_EQ(decode(none, "zstd", {}, cut), "") << cut;
+        EXPECT_EQ(decode(more, "zstd", {}, cut), failure(errc::bad_compressed_data)) << cut;
+        EXPECT_EQ(decode(three + none + three, "zstd", {}, cut, 1), "xxxxxx") << cut;
+        EXPECT_EQ(decode(three + more, "zstd", {}, three.size() + cut),
+                  failure(errc::bad_compressed_data))
+            << cut;
+    }
+}
 // libzstd may read them, and gives them windows of 128 MiB, whatever limit it was set.
 TEST(zstd_bodies, are_not_of_formats_before_the_standard) {
     if (!zstd_available()) GTEST_SKIP() << "built without zstd";

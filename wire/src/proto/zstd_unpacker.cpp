@@ -1,5 +1,7 @@
 // Zstandard frames by libzstd. src/zstd_none stands in for this file where that is absent.
 #include <algorithm>
+#include <array>
+#include <cstdint>
 
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -42,12 +44,15 @@ public:
         } while (!done.ended && from.pos < from.size && to.pos < to.size);
         out.commit(to.pos);
         done.used = from.pos;
-        seen_ = std::min(seen_ + from.pos, frame.size());
+        made_ += to.pos;
+        keep_header(in.substr(0, from.pos));
+        if (done.ended && !is_as_long_as_it_says()) done.error = errc::bad_compressed_data;
         return done;
     }
     // RFC 8878 section 3: frames follow one another.
     bool next_stream() noexcept override {
-        seen_ = 0;
+        header_bytes_ = 0;
+        made_ = 0;
         return ZSTD_isError(ZSTD_DCtx_reset(context_, ZSTD_reset_session_only)) == 0;
     }
 
@@ -57,11 +62,12 @@ private:
     static constexpr std::string_view frame = "\x28\xb5\x2f\xfd";
     static constexpr std::string_view skippable = "\x50\x2a\x4d\x18";
 
-    // Whether `in` may go on after the first `seen_` bytes of a frame. libzstd may be built to read
-    // formats older than the standard's, and does not bound their windows.
+    // Whether `in` may go on after the first `header_bytes_` of a frame. libzstd may be built to
+    // read formats older than the standard's, and does not bound their windows.
     bool begins_as_it_should(std::string_view in) noexcept {
-        for (std::size_t i = seen_; i < frame.size() && i - seen_ < in.size(); ++i) {
-            const char c = in[i - seen_];
+        for (std::size_t i = header_bytes_; i < frame.size() && i - header_bytes_ < in.size();
+             ++i) {
+            const char c = in[i - header_bytes_];
             if (i == 0) skippable_ = (c & '\xf0') == skippable[0];
             if (i == 0 && skippable_) continue;
             if (c != (skippable_ ? skippable : frame)[i]) return false;
@@ -69,8 +75,23 @@ private:
         return true;
     }
 
+    void keep_header(std::string_view bytes) noexcept {
+        const std::size_t n = std::min(bytes.size(), header_.size() - header_bytes_);
+        std::copy_n(bytes.data(), n, header_.data() + header_bytes_);
+        header_bytes_ += n;
+    }
+
+    // Whether a frame that ended has given what its header says, if it says so. libzstd does not
+    // look where the last block is empty and the frame came in several pieces.
+    bool is_as_long_as_it_says() const noexcept {
+        const std::uint64_t size = ZSTD_getFrameContentSize(header_.data(), header_bytes_);
+        return size == made_ || size == ZSTD_CONTENTSIZE_UNKNOWN || skippable_;
+    }
+
     ZSTD_DCtx* context_;
-    std::size_t seen_ = 0;  // of those bytes
+    std::array<char, 18> header_;  // of a frame, and what follows where it is shorter
+    std::size_t header_bytes_ = 0;
+    std::uint64_t made_ = 0;  // of the frame's content
     bool skippable_ = false;
 };
 
