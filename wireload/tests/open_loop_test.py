@@ -182,6 +182,20 @@ class Rates(OpenLoop):
                     self.assertEqual(run.document["open_loop"]["scheduled"], expected)
                     self.assert_accounted(run)
 
+    def test_what_is_sent_together_is_what_was_due(self) -> None:
+        """A loop that does not spin sends the requests of 50 us together, and sleeps meanwhile."""
+        for engine in ("epoll", "io_uring"):
+            with (
+                self.subTest(engine=engine),
+                serving(http_replies(lambda n: reply())) as server,
+            ):
+                arguments = ("--spin", "never", "--engine", engine, "-c", "200")
+                run = load(server, "--rate", "40000", "-d", "20ms", *arguments)
+                self.assertEqual(run.document["open_loop"]["scheduled"], 800)
+                self.assertEqual(run.document["open_loop"]["sent"], 800)
+                self.assertEqual(server.requests, 800)
+                self.assert_accounted(run)
+
     def test_messages_are_scheduled_as_well(self) -> None:
         with serving(ws_replies(lambda n, message: frame(TEXT, message))) as server:
             run = load(

@@ -14,6 +14,8 @@
 //   due in over spin time  free              sleeps until then: a timer
 //   due sooner             free              polls without sleeping, which counts as spinning;
 //                                            where another task wants the core: a timer
+//   within 50 us of the    free              without spinning, and with epoll: sleeps through until
+//   last one                                 these are over; nothing wakes it
 //   any                    not free          sleeps; the next reply wakes it
 //   none, replies missing  any               sleeps; replies, or the schedule's end, wake it
 //   none, none in flight   any               the load is over
@@ -60,7 +62,9 @@ private:
     connection_host& host_;
     open_loop_gate& gate_;
     const spinning spins_;
+    const bool gathers_;  // what is soon due is sent together
     wire::timer due_timer_;
+    nanos last_sent_ = 0;
     nanos spinning_since_ = 0;  // 0: not
     std::uint64_t work_then_ = 0;
     long pushed_off_ = 0;      // how often another task took the core, as last seen
