@@ -331,6 +331,7 @@ def test_the_environment_does_not_change_builds(
     assert "VIRTUAL_ENV" not in environment
     assert environment["PIP_USER"] == "0"
     assert environment["HOME"] == str(project.root / "build/home")
+    assert environment["CARGO_BUILD_BUILD_DIR"] == str(project.root / "build/cargo")
 
 
 def alive(pid: int) -> bool:

@@ -244,6 +244,9 @@ def test_a_clean_build_uses_no_cache_and_a_changed_copy(
     # Where ccache is the compiler in PATH, or sccache is in a file of cargo's settings.
     assert [line for line in said.splitlines() if "CCACHE" in line] == ["CCACHE_DISABLE=1"] * 2
     assert said.splitlines().count("RUSTC_WRAPPER=") == 2
+    crates = {line for line in said.splitlines() if line.startswith("CARGO_BUILD_BUILD_DIR=")}
+    assert len(crates) == 1
+    assert crates.pop().startswith(f"CARGO_BUILD_BUILD_DIR={tmp_path}/f/clean-")
     sizes = [int(line.split()[0]) for line in said.splitlines() if line.endswith("large.c")]
     assert len(sizes) == 2
     assert sizes[0] < sizes[1]

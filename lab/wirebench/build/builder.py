@@ -250,6 +250,9 @@ def build_environment(root: Path) -> dict[str, str]:
     env["PATH"] = search_path()
     # In a virtual environment pip refuses `user = true`, which some have in their pip.conf.
     env["PIP_USER"] = "0"
+    # Crates that several contestants use are compiled once (Cargo 1.91 and later). As with the
+    # caches that Go and ccache have, `{build}` gets only what is made from them.
+    env.setdefault("CARGO_BUILD_BUILD_DIR", str(root / "build" / "cargo"))
     if not env.get("HOME"):
         # Package managers keep their caches below HOME and some refuse to work without.
         home = root / "build" / "home"

@@ -71,6 +71,7 @@ def time_builds(
         copy = replace(contestant, folder=source)
         build = Path(scratch) / "build"
         build.mkdir()
+        environment["CARGO_BUILD_BUILD_DIR"] = f"{scratch}/cargo"
         target = target_of(copy, [role])
         steps = [
             fill(step, copy, build, root, jobs=jobs, target=target) for step in copy.build_steps
