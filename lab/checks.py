@@ -58,11 +58,12 @@ NEED_ENVIRONMENT = ("runs", "fleets", "outages", "contestants")
 """These use the native programs of ``.venv``, which ``./test`` does not make."""
 BESIDE = {
     "cpp": ("python", "types", "lint"),
-    "asan": ("autobahn", "docs"),
+    "asan": ("fleets", "runs", "autobahn", "docs"),
     "packages": ("peers",),
 }
-"""Run beside another suite, in this order, where both are asked for: they wait, or have one thread,
-where it computes, with a lower priority. The native tests wait at their end, when mypy computes.
+"""Run beside another suite, in this order, where both are asked for: most of their time they wait.
+What is built meanwhile has a lower priority; and the native tests wait at their end, when mypy
+computes.
 """
 
 

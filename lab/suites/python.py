@@ -12,10 +12,12 @@ from bootstrap import ROOT, VENV
 from suites.commands import AGAIN_AT_MOST, DEV_PROGRAMS, RESULTS, run, tool
 from suites.counts import Count, checked, count_junit, failed_cases, one
 
-PYTEST_WORKERS_MORE = 1
+WORKERS_MORE = 1
 """Workers beyond the number of cores, since the lab's tests wait too. With more, tests that look at
 the clock would fail beside the build of the native tests.
 """
+FLEET_WORKERS_MORE = 4
+"""Those of fleets wait most of their time: for what is measured, and for hosts that were lost."""
 
 
 def lint() -> Count:
@@ -65,7 +67,13 @@ def fleets() -> Count:
     """
     # Few and long, each goes to the next worker that is free, the longest first.
     one_by_one = ("--dist", "load", "--maxschedchunk", "1")
-    return _pytest("fleets", "fleet and not outage", programs=VENV / "bin", options=one_by_one)
+    return _pytest(
+        "fleets",
+        "fleet and not outage",
+        programs=VENV / "bin",
+        options=one_by_one,
+        workers_more=FLEET_WORKERS_MORE,
+    )
 
 
 def outages() -> Count:
@@ -76,11 +84,16 @@ def outages() -> Count:
 
 
 def _pytest(
-    name: str, marked: str, *, programs: Path, options: Sequence[str] = ("--dist", "worksteal")
+    name: str,
+    marked: str,
+    *,
+    programs: Path,
+    options: Sequence[str] = ("--dist", "worksteal"),
+    workers_more: int = WORKERS_MORE,
 ) -> Count:
     report = RESULTS / f"{name}.xml"
     report.unlink(missing_ok=True)
-    workers = str(len(os.sched_getaffinity(0)) + PYTEST_WORKERS_MORE)
+    workers = str(len(os.sched_getaffinity(0)) + workers_more)
     several = ["-n", workers, *options, "-m", marked]
     about = ["--durations=10", f"--junitxml={report}", "--cache-clear"]
     python = [str(VENV / "bin" / "python"), "-m", "pytest"]
