@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from pydantic import ValidationError
+from pydantic_core import ErrorDetails
 
 _IN_WORDS = {
     "missing": "a value",
@@ -28,15 +30,22 @@ class UnavailableError(CatalogError):
 
 def explain(error: ValidationError, *, path: Path | str) -> str:
     """The errors of a file, one line each, in the form all of the lab's messages have."""
-    lines = []
-    for item in error.errors():
-        key = ".".join(str(part) for part in item["loc"])
-        if item["type"] == "extra_forbidden":
-            lines.append(f"{path}: {key}: expected no such key, got {item['input']!r}")
-            continue
-        expected = item["msg"].removeprefix("Value error, ")
-        expected = expected.removeprefix("Input should be ").removeprefix("expected ")
-        expected = _IN_WORDS.get(item["type"], expected)
-        got = "nothing" if item["type"] == "missing" else repr(item["input"])
-        lines.append(f"{path}: {key}: expected {expected}, got {got}")
-    return "\n".join(lines)
+    return "\n".join(explain_one(item, path=path) for item in error.errors())
+
+
+def explain_one(item: ErrorDetails, *, path: Path | str) -> str:
+    """One of ``ValidationError.errors()``."""
+    key = ".".join(str(part) for part in item["loc"])
+    if item["type"] == "extra_forbidden":
+        return f"{path}: {key}: expected no such key, got {item['input']!r}"
+    got = "nothing" if item["type"] == "missing" else repr(item["input"])
+    return f"{path}: {key}: expected {_expected(item)}, got {got}"
+
+
+def _expected(item: ErrorDetails) -> str:
+    if item["type"] == "string_pattern_mismatch":
+        return f"text that matches {item['ctx']['pattern']}"
+    # Such as "List should have at least 1 item after validation, not 0".
+    said = re.sub(r" after validation, not \d+$", "", item["msg"].removeprefix("Value error, "))
+    said = re.sub(r"^(\w+ should (be|have) |expected )", "", said)
+    return _IN_WORDS.get(item["type"], said)

@@ -134,6 +134,8 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 def read_toml(path: Path) -> dict[str, Any]:
+    if path.is_fifo():  # which would be waited for
+        raise CatalogError(f"{path}: expected a file, got a pipe")
     try:
         return tomllib.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:  # also of too many digits, or levels

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from wirebench.catalog.errors import explain_one
 from wirebench.duel.plan import STUDY
 from wirebench.store.jsonl import StoreError, read_whole
 from wirebench.store.rundir import DUEL_FILE, StoredRun
@@ -40,11 +41,7 @@ def said_of(run: Path) -> Said:
     try:
         return _SAID.validate_python(read_whole(file))
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise StoreError(
-            f"{file}: {key}: expected {first['msg']}, got {first['input']!r}"
-        ) from error
+        raise StoreError(explain_one(error.errors()[0], path=file)) from error
 
 
 def other_servers(first: StoredRun, second: StoredRun) -> str | None:

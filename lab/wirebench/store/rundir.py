@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from wirebench.catalog.errors import explain_one
 from wirebench.plan.model import Plan
 from wirebench.store.jsonl import (
     NO_ROOM,
@@ -252,8 +253,4 @@ def _typed(
     try:
         return adapter.validate_python(value)
     except ValidationError as error:
-        first = error.errors()[0]
-        key = ".".join(str(part) for part in first["loc"])
-        raise StoreError(
-            f"{where}: {key}: expected {first['msg']}, got {first['input']!r}"
-        ) from error
+        raise StoreError(explain_one(error.errors()[0], path=where)) from error
