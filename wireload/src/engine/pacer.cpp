@@ -22,9 +22,9 @@ constexpr nanos spin_before = 60'000;
 // by another task or by the host of a virtual machine.
 constexpr nanos interrupted_look = 10'000;
 
-// A loop that does not spin sends what comes due in so long together, and sees replies no sooner: to
-// sleep and be woken costs far more CPU than to send and receive. Latencies end with the kernel's
-// stamp all the same. Far below what displacement matters from
+// A loop that does not spin sends what comes due in so long together, and sees replies no sooner:
+// to sleep and be woken costs far more CPU than to send and receive. Latencies end with the
+// kernel's stamp all the same. Far below what displacement matters from
 // (docs/decisions/031-void-open-loops.md), and no change below 20,000 requests a second.
 constexpr nanos gather_for = 50'000;
 
