@@ -74,15 +74,15 @@ def test_sources_that_cannot_be_read_fail_one_contestant(
 
 
 def test_steps_run_in_the_build_folder_with_placeholders_filled(project: Project) -> None:
-    where = 'echo "$0" >where; pwd >>where; echo {jobs} {root} >>where; cp {source}/input.txt out'
-    project.add("sh/mine", steps(where), input_txt="hi")
+    where = 'echo "$0" >where; pwd >>where; echo {jobs} {all_jobs} {root} >>where'
+    project.add("sh/mine", steps(f"{where}; cp {{source}}/input.txt out"), input_txt="hi")
     one = project.contestant("sh/mine")
-    result = build(one, project.root, jobs=3)
+    result = build(one, project.root, jobs=3, all_jobs=6)
     folder = folder_of(result)
     assert folder.parent == project.root / "build/contestants/sh"
     assert folder.name.startswith("mine-")
     assert len(folder.name) == len("mine-") + 12
-    assert (folder / "where").read_text().splitlines() == ["sh", str(folder), f"3 {project.root}"]
+    assert (folder / "where").read_text().splitlines() == ["sh", str(folder), f"3 6 {project.root}"]
     assert (folder / "out").read_text() == "hi"
     assert resolve_command(one, folder, "server") == [f"{folder}/server"]
     with pytest.raises(
@@ -395,6 +395,15 @@ def test_several_are_built_at_once(project: Project) -> None:
     builds.begin(both)
     assert [builds.wait(one).status for one in both] == ["ok", "ok"]
     assert [builds.wait(one).cached for one in both] == [False, False], "each is built once"
+    builds.close()
+
+
+def test_a_build_knows_its_jobs_and_those_of_all(project: Project) -> None:
+    project.add("sh/mine", steps("echo {jobs} {all_jobs} >jobs"))
+    one = project.contestant("sh/mine")
+    builds = Builds(project.root, jobs=5)
+    builds.begin([one])
+    assert (folder_of(builds.wait(one)) / "jobs").read_text() == "2 5\n"
     builds.close()
 
 

@@ -57,11 +57,13 @@ def build(
     root: Path,
     *,
     jobs: int,
+    all_jobs: int | None = None,
     roles: Collection[Role] | None = None,
     cancelled: threading.Event | None = None,
 ) -> BuildResult:
     """Build a contestant, or find an earlier build from the same inputs.
 
+    ``jobs``: what is its own of ``all_jobs`` (by default the same), those of the builds beside it.
     ``roles``: what it is needed for, None for everything. A contestant with both roles is built for
     one alone where its build steps can (``{target}``). ``cancelled``, set by another thread, ends
     it with ``StepCancelledError``.
@@ -98,6 +100,7 @@ def build(
             root,
             folder,
             jobs=jobs,
+            all_jobs=all_jobs,
             target=target,
             cancelled=cancelled,
         )
@@ -178,6 +181,7 @@ def fill(
     root: Path,
     *,
     jobs: int,
+    all_jobs: int | None = None,
     target: str = ALL,
 ) -> list[str]:
     """Fill the placeholders of a command."""
@@ -187,11 +191,10 @@ def fill(
         "build": str(build_folder),
         "root": str(root),
         "jobs": str(jobs),
+        "all_jobs": str(all_jobs or jobs),
     }
-    return [
-        re.sub(r"\{(source|build|root|jobs|target)\}", lambda match: values[match[1]], word)
-        for word in command
-    ]
+    known = re.compile(r"\{(" + "|".join(values) + r")\}")
+    return [known.sub(lambda match: values[match[1]], word) for word in command]
 
 
 def _unbuilt(contestant: Contestant, status: BuildStatus, message: str) -> BuildResult:
@@ -204,6 +207,7 @@ def _run_steps(
     folder: Path,
     *,
     jobs: int,
+    all_jobs: int | None,
     target: str,
     cancelled: threading.Event | None,
 ) -> str:
@@ -211,7 +215,7 @@ def _run_steps(
     env = build_environment(root)
     before = source_digest(contestant, root)
     steps = [
-        fill(step, contestant, folder, root, jobs=jobs, target=target)
+        fill(step, contestant, folder, root, jobs=jobs, all_jobs=all_jobs, target=target)
         for step in contestant.build_steps
     ]
     with (folder / LOG).open("ab", buffering=0) as log:

@@ -28,6 +28,7 @@ class Builds:
     def __init__(self, root: Path, *, jobs: int) -> None:
         self._workers = min(jobs, AT_ONCE)
         self._root = root
+        self._all_jobs = jobs
         self._jobs = -(-jobs // self._workers)
         self._cancelled = threading.Event()
         # Contestants that are built are checked meanwhile. In Linux each thread has a niceness of
@@ -55,6 +56,7 @@ class Builds:
                     one,
                     self._root,
                     jobs=self._jobs,
+                    all_jobs=self._all_jobs,
                     roles=roles.get(one.identity) if roles is not None else None,
                     cancelled=self._cancelled,
                 )

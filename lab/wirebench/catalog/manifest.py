@@ -23,7 +23,7 @@ from wirebench.catalog.model import Contestant, Disabled, Feature, Needs, Scheme
 
 MANIFEST = "manifest.toml"
 LANGUAGE = "language.toml"
-PLACEHOLDERS = ("source", "build", "root", "jobs", "target")
+PLACEHOLDERS = ("source", "build", "root", "jobs", "all_jobs", "target")
 _INHERITED = ("needs", "build", "run", "warmup")
 
 
