@@ -14,8 +14,8 @@
 //   due in over spin time  free              sleeps until then: a timer
 //   due sooner             free              polls without sleeping, which counts as spinning;
 //                                            where another task wants the core: a timer
-//   within 50 us of the    free              without spinning, and with epoll: sleeps through until
-//   last one                                 these are over; nothing wakes it
+//   within 50 us of the    free              where it never spins, with epoll: sleeps until the 50
+//   last one                                 us are over, and no reply wakes it
 //   any                    not free          sleeps; the next reply wakes it
 //   none, replies missing  any               sleeps; replies, or the schedule's end, wake it
 //   none, none in flight   any               the load is over
