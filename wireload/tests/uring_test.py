@@ -42,6 +42,25 @@ class Http(unittest.TestCase):
         self.assertEqual(run.document["plan"]["engine"], "io_uring")
         self.assertEqual((server.connections, server.requests), (7, 200))
 
+    def test_is_chosen_where_it_costs_less_and_the_report_says_why(self) -> None:
+        why = "costs less from 32 connections a thread on"
+        for words, expected in (
+            ("-c 32 -n 64", ("io_uring", why)),
+            ("-c 32 -n 64 --no-keepalive", ("io_uring", why)),
+            ("-c 31 -n 62", ("epoll", None)),
+            ("-c 32 -n 64 --rate 10000", ("epoll", None)),
+            ("-c 32 -n 64 --engine epoll", ("epoll", None)),
+            ("-c 32 -n 64 --engine io_uring", ("io_uring", None)),
+        ):
+            with self.subTest(words), serving(http_replies(lambda n: reply())) as server:
+                run = load(server, *typed(words))
+                self.assertEqual(run.code, 0, run.document["first_error"])
+                plan = run.document["plan"]
+                self.assertEqual((plan["engine"], plan["engine_why"]), expected)
+                if plan["engine_why"]:
+                    said = " ".join(run.screen.split())
+                    self.assertIn(f"io_uring ({why})", said)
+
     def test_pipelined_in_pieces(self) -> None:
         def answer(server: Server, connection: socket.socket, number: int, request: bytes) -> bool:
             for byte in reply(b"%d" % number):

@@ -78,6 +78,7 @@ json plan_of(const plan& p) {
         {"connections", o.connections},
         {"threads", o.threads},
         {"engine", name_of(p.engine)},
+        {"engine_why", p.engine_why.empty() ? json(nullptr) : json(p.engine_why)},
         {"in_flight", o.in_flight},
         {"keep_alive", o.keep_alive},
         {"per_connection", o.keep_alive ? json(nullptr) : json(o.per_connection)},

@@ -13,6 +13,7 @@
 #include "output/judgement.hpp"
 #include "output/latency_picture.hpp"
 #include "output/open_loop_report.hpp"
+#include "plan/host_limits.hpp"
 
 namespace wireload {
 namespace {
@@ -449,12 +450,9 @@ std::string what_was_asked(const plan& p) {
                 fmt::format(", warm-up {}", format_duration(static_cast<double>(o.warmup.count())));
     }
     out += fmt::format(", {}", plural(o.threads, "thread"));
-    if (p.engine == wire::loop_engine::io_uring) {
-        out += o.engine == engine_choice::io_uring
-                   ? ", io_uring"
-                   : ", io_uring (more connections than this process may open files; each thread "
-                     "holds a table of them)";
-    }
+    if (p.engine == wire::loop_engine::io_uring || !p.engine_why.empty())
+        out += fmt::format(", {}", name_of(p.engine));
+    if (!p.engine_why.empty()) out += fmt::format(" ({})", p.engine_why);
     return out;
 }
 

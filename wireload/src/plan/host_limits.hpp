@@ -1,4 +1,6 @@
 // The limits of the host: chooses epoll or io_uring for the load, and says why neither can hold it.
+// Where both can, io_uring is taken if it is known to cost less
+// (wire/docs/decisions/011-io-uring.md).
 //
 // A process may open so many files (RLIMIT_NOFILE), and every connection is one, unless io_uring
 // keeps it in a table of its own. Such a table holds as many as the process may open files, but
@@ -37,14 +39,15 @@ std::optional<std::uint64_t> memory_left_by_cgroups(const std::string& root = {}
 struct engine_plan {
     wire::loop_engine engine = wire::loop_engine::epoll;
     std::uint32_t threads = 1;  // at least as many as were asked for
+    std::string why;            // for the report; empty: it was asked for, or is the usual one
 };
 
 // The string says which limit of the host is in the way, and what raises it.
 std::variant<engine_plan, std::string> choose_engine(const options& asked,
                                                      const std::vector<destination>& to,
                                                      const host_limits& host);
-// Whether choose_engine() may come to need io_uring.
-bool may_need_io_uring(const options& asked, std::uint64_t files);
+// Whether choose_engine() may come to take io_uring.
+bool may_take_io_uring(const options& asked, std::uint64_t files);
 
 std::string_view name_of(wire::loop_engine engine);
 

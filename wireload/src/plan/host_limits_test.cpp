@@ -34,13 +34,50 @@ std::string show(const std::variant<engine_plan, std::string>& chosen) {
     const auto& p = std::get<engine_plan>(chosen);
     return std::string(name_of(p.engine)) + " " + std::to_string(p.threads);
 }
+std::string why(const std::variant<engine_plan, std::string>& chosen) {
+    return std::get<engine_plan>(chosen).why;
+}
 
 TEST(engine, epoll_up_to_the_limit_of_files_and_io_uring_beyond) {
-    EXPECT_EQ(show(choose(asking(19'960), here, host())), "epoll 2");
-    EXPECT_EQ(show(choose(asking(19'961), here, host())), "io_uring 2");
-    EXPECT_EQ(show(choose(asking(40'000), here, host())), "io_uring 2");
-    EXPECT_EQ(show(choose(asking(40'001), here, host())), "io_uring 3");
-    EXPECT_EQ(show(choose(asking(200'000), here, host())), "io_uring 10");
+    const auto idle = [](std::uint32_t connections) {
+        options out = asking(connections);
+        out.idle = true;
+        return out;
+    };
+    EXPECT_EQ(show(choose(idle(19'960), here, host())), "epoll 2");
+    EXPECT_EQ(why(choose(idle(19'960), here, host())), "");
+    EXPECT_EQ(show(choose(idle(19'961), here, host())), "io_uring 2");
+    EXPECT_EQ(why(choose(idle(19'961), here, host())).substr(0, 45),
+              "more connections than this process may open f");
+    EXPECT_EQ(show(choose(idle(40'000), here, host())), "io_uring 2");
+    EXPECT_EQ(show(choose(idle(40'001), here, host())), "io_uring 3");
+    EXPECT_EQ(show(choose(idle(200'000), here, host())), "io_uring 10");
+}
+TEST(engine, io_uring_where_it_costs_less) {
+    options asked = asking(64);  // on each of two threads
+    EXPECT_EQ(show(choose(asked, here, host())), "io_uring 2");
+    EXPECT_EQ(why(choose(asked, here, host())), "costs less from 32 connections a thread on");
+    EXPECT_TRUE(may_take_io_uring(asked, 20'000));
+    EXPECT_EQ(show(choose(asked, here, host(20'000, "forbidden"))), "epoll 2");
+    EXPECT_EQ(why(choose(asked, here, host(20'000, "forbidden"))),
+              "io_uring, which costs less here, is not available: forbidden");
+    EXPECT_EQ(show(choose(asking(63), here, host())), "epoll 2");
+    EXPECT_EQ(show(choose(asking(10'000), here, host())), "io_uring 2");
+    asked.in_flight = 16;
+    asked.keep_alive = false;
+    asked.turns.emplace();
+    EXPECT_EQ(show(choose(asked, here, host())), "io_uring 2");
+    const auto epoll = [](auto change) {
+        options changed = asking(64);
+        change(changed);
+        EXPECT_EQ(show(choose(changed, here, host())), "epoll 2");
+        EXPECT_FALSE(may_take_io_uring(changed, 20'000));
+    };
+    epoll([](options& o) { o.open_loop.emplace(); });
+    epoll([](options& o) { o.ramp.emplace(); });
+    epoll([](options& o) { o.idle = true; });
+    epoll([](options& o) { o.broadcast = true; });
+    epoll([](options& o) { o.engine = engine_choice::epoll; });
 }
 TEST(engine, as_asked) {
     EXPECT_EQ(show(choose(asking(10, engine_choice::io_uring), here, host())), "io_uring 2");
@@ -92,7 +129,7 @@ TEST(engine, only_servers_on_this_host_take_memory_here) {
 TEST(engine, what_a_memory_limit_leaves_is_for_our_own_sockets) {
     host_limits limits = host(20'000, "", std::uint64_t{64} << 30);
     limits.group_memory = 40'000'000;
-    EXPECT_EQ(show(choose(asking(10'000), here, limits)), "epoll 2");
+    EXPECT_EQ(show(choose(asking(10'000), here, limits)), "io_uring 2");
     EXPECT_EQ(show(choose(asking(15'000), here, limits)),
               "15000 connections need some 55 MiB of memory, mostly the kernel's for sockets, and "
               "the memory limit of this cgroup (a container, a service) leaves 38 MiB. Give at "
@@ -146,10 +183,10 @@ TEST(engine, the_host_is_asked) {
     const host_limits found = host_limits::read(false);
     EXPECT_GT(found.files, 0U);
     EXPECT_GT(found.memory, 0U);
-    EXPECT_TRUE(may_need_io_uring(asking(1, engine_choice::io_uring), found.files));
-    EXPECT_FALSE(may_need_io_uring(asking(1'000'000, engine_choice::epoll), 1000));
-    EXPECT_TRUE(may_need_io_uring(asking(1000), 1000));
-    EXPECT_FALSE(may_need_io_uring(asking(10), 1000));
+    EXPECT_TRUE(may_take_io_uring(asking(1, engine_choice::io_uring), found.files));
+    EXPECT_FALSE(may_take_io_uring(asking(1'000'000, engine_choice::epoll), 1000));
+    EXPECT_TRUE(may_take_io_uring(asking(1000), 1000));
+    EXPECT_FALSE(may_take_io_uring(asking(10), 1000));
 }
 
 }  // namespace wireload::host_limits_test

@@ -304,11 +304,13 @@ std::variant<std::unique_ptr<plan>, plan_problem> make_plan(options asked) {
     out->server = out->targets.front().server;
     const std::vector<destination> to = destinations_of(out->targets);
     host_limits host = host_limits::read(false);
-    if (may_need_io_uring(o, host.files)) host = host_limits::read(true);
+    if (may_take_io_uring(o, host.files)) host = host_limits::read(true);
     const auto engine = choose_engine(o, to, host);
     if (const auto* problem = std::get_if<std::string>(&engine)) return wrong(*problem);
-    out->engine = std::get<engine_plan>(engine).engine;
-    out->asked.threads = std::get<engine_plan>(engine).threads;
+    const auto& chosen = std::get<engine_plan>(engine);
+    out->engine = chosen.engine;
+    out->engine_why = chosen.why;
+    out->asked.threads = chosen.threads;
     if (o.broadcast && o.threads > 1)
         return wrong(fmt::format(
             "--broadcast: {} subscribers need {} threads here, and one thread has to see them all; "

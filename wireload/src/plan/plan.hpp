@@ -36,6 +36,7 @@ struct plan {
     wire::address server;  // likewise
     wire::limits limits;
     wire::loop_engine engine = wire::loop_engine::epoll;
+    std::string engine_why;   // empty: it was asked for, or is the usual one
     unsigned cpus = 1;        // on which the threads run
     unsigned spare_cpus = 0;  // that they could use as well, within the quota
     cpu_quota quota;          // of this process
