@@ -60,7 +60,7 @@ std::optional<double> mean_in_flight(const run_steps& steps, nanos start, nanos 
     for (const auto& w : steps.workers()) {
         const tally& counts = w->result();
         if (counts.in_flight_samples == 0 || elapsed <= 0) return std::nullopt;
-        const nanos sampled = std::max<nanos>(0, counts.ended - start);
+        const nanos sampled = std::clamp<nanos>(counts.ended - start, 0, elapsed);
         mean += static_cast<double>(counts.in_flight_sum) /
                 static_cast<double>(counts.in_flight_samples) * static_cast<double>(sampled) /
                 static_cast<double>(elapsed);
