@@ -38,6 +38,11 @@ def patience_with(behaviour: Behaviour) -> tuple[str, str]:
     return PATIENCE if "read_timeout" in behaviour.kinds else ("--timeout", "20s")
 
 
+def allowed(kinds: frozenset[str]) -> frozenset[str]:
+    """A busy machine may be late with a connection where little patience is had."""
+    return kinds | {"connect_timeout"} if "read_timeout" in kinds else kinds
+
+
 def answering(
     behaviours: list[Behaviour], seed: int, right: float, make_right: bytes | None
 ) -> Handler:
@@ -65,7 +70,7 @@ class Hostile(unittest.TestCase):
         self.assertEqual(run.code, 1, run.screen)
         self.assertEqual(requests["sent"], requests["ok"] + requests["errors"])
         self.assertEqual(sum(run.document["errors"].values()), requests["errors"])
-        self.assertLessEqual(set(run.errors), kinds)
+        self.assertLessEqual(set(run.errors), allowed(kinds))
         self.assertGreater(requests["errors"], 0)
         self.assertEqual(requests["ok"], run.document["latency"]["count"])
         self.assertLess(run.document["generator"]["rss_peak_bytes"], MOST_MEMORY)
@@ -136,7 +141,7 @@ class Hostile(unittest.TestCase):
         with serving(answering(list(HTTP.values()), 4, 0.5, reply(b"hello"))) as server:
             run = load(server, "-d", "1s", "-c", "20", *PATIENCE, "--expect-body", "hello")
         self.assertEqual(run.code, 1)
-        self.assertLessEqual(set(run.errors), every)
+        self.assertLessEqual(set(run.errors), allowed(every))
         self.assertLess(run.document["generator"]["rss_peak_bytes"], MOST_MEMORY)
 
     def test_nothing_but_noise(self) -> None:

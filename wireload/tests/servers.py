@@ -38,6 +38,9 @@ from wirebench.frames import (
 __all__ = ["BINARY", "CLOSE", "PING", "PONG", "RSV1", "TEXT"]
 
 WIRELOAD = os.environ.get("WIRELOAD", "wireload")
+# What carries a load if its test does not say; empty: what wireload chooses.
+ENGINE = os.environ.get("WIRELOAD_ENGINE", "")
+SKIPPED = 77  # the exit code of a suite that this host cannot run
 MOST_MEMORY = int(os.environ.get("WIRELOAD_MOST_MEMORY_MIB", "48")) << 20
 """What wireload may take with few connections, whatever it is sent. Sanitizers have memory of their
 own.
@@ -396,11 +399,17 @@ def wireload(
     )
 
 
+def words_of_a_load(arguments: tuple[str, ...]) -> list[str]:
+    engine = ["--engine", ENGINE] if ENGINE and "--engine" not in arguments else []
+    return ["--json", "-", "--threads", "1", *engine, *arguments]
+
+
 def load(server: Server, *arguments: str, scheme: str = "http", path: str = "/") -> Run:
     """Runs wireload with one thread against the server and reads its document."""
-    done = wireload(
-        "--json", "-", "--threads", "1", *arguments, f"{scheme}://127.0.0.1:{server.port}{path}"
-    )
+    done = wireload(*words_of_a_load(arguments), f"{scheme}://127.0.0.1:{server.port}{path}")
+    if ENGINE and f"--engine {ENGINE}:" in done.stderr:
+        print(done.stderr, file=sys.stderr)
+        os._exit(SKIPPED)
     assert done.stdout, f"no document: {done.stderr}"
     return Run(done.returncode, json.loads(done.stdout), done.stderr)
 
@@ -420,7 +429,7 @@ def under_load(
     """A wireload with one thread that runs against the server; see ``interrupt``."""
     with subprocess.Popen(
         [
-            *(WIRELOAD, "--json", "-", "--threads", "1", *arguments),
+            *(WIRELOAD, *words_of_a_load(arguments)),
             f"{scheme}://127.0.0.1:{server.port}/",
         ],
         stdout=subprocess.PIPE,

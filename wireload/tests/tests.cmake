@@ -23,19 +23,24 @@ if(WIREBENCH_SANITIZE)
 endif()
 set(wireload_environment "WIRELOAD=$<TARGET_FILE:wireload>" "TRUTH_SERVER=$<TARGET_FILE:truth_server>"
   "WIRELOAD_MOST_MEMORY_MIB=${wireload_most_memory}")
-foreach(suite IN ITEMS http requests checks broken uring websocket websocket_broken broadcast deflate output screen open_loop
+# The suite hostile has servers that answer with anything.
+foreach(suite IN ITEMS http requests checks broken hostile engine websocket websocket_broken broadcast deflate output screen open_loop
     open_loop_failures turns parts tls quota docs)
   add_test(NAME wireload_${suite} COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
-  set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 120 ENVIRONMENT "${wireload_environment}")
+  set_tests_properties(wireload_${suite} PROPERTIES TIMEOUT 240 ENVIRONMENT "${wireload_environment}")
+endforeach()
+
+# The same loads where each goes through io_uring, also with a few connections.
+foreach(suite IN ITEMS http requests checks broken websocket websocket_broken broadcast deflate tls hostile)
+  add_test(NAME wireload_${suite}_io_uring COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/${suite}_test.py)
+  set_tests_properties(wireload_${suite}_io_uring PROPERTIES TIMEOUT 240 SKIP_RETURN_CODE 77 ENVIRONMENT
+    "${wireload_environment};WIRELOAD_ENGINE=io_uring")
 endforeach()
 
 # The longest first: the short ones fill what is left beside them.
-set_tests_properties(wireload_broken wireload_open_loop wireload_websocket wireload_websocket_broken PROPERTIES COST 15)
-
-# Servers that answer with anything.
-add_test(NAME wireload_hostile COMMAND ${WIRELOAD_PYTHON} ${CMAKE_CURRENT_LIST_DIR}/hostile_test.py)
-set_tests_properties(wireload_hostile PROPERTIES TIMEOUT 240 COST 100 ENVIRONMENT
-  "${wireload_environment}")
+set_tests_properties(wireload_hostile wireload_hostile_io_uring PROPERTIES COST 100)
+set_tests_properties(wireload_broken wireload_broken_io_uring wireload_open_loop wireload_http wireload_http_io_uring
+  PROPERTIES COST 15)
 
 # The sanitizers' own memory would be measured with it.
 if(NOT WIREBENCH_SANITIZE)
